@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The settings of both services: one table, which drives the file, the environment, the flags,
+ * --help and the manual. A later source wins: defaults, the file, VIVARIUM_KEY, --key=value.
+ *
+ * Numbers are counts, bytes or milliseconds as their field says. Strings are owned by the
+ * structure. Read before the first thread, read-only afterwards.
+ */
+#ifndef VIV_SETTINGS_H
+#define VIV_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/error.h"
+
+struct settings {
+    char *run_directory;     /* for sockets */
+    char *listen;            /* of vivarium-fcgi: unix:PATH */
+    char *executor_socket;   /* path */
+    char *executor_client;   /* user that may ask vivarium-executor, besides its own and root */
+    char *log_level;
+    uint64_t threads;
+    uint64_t reserved_threads; /* of threads, never held by calls */
+    uint64_t max_sessions;
+    uint64_t max_sessions_per_client; /* 0: off */
+    uint64_t max_queued;
+    uint64_t max_queue_wait; /* ms */
+    uint64_t session_idle_timeout; /* ms */
+    uint64_t exec_timeout;         /* ms */
+    uint64_t max_exec_timeout;     /* ms */
+    uint64_t interrupt_grace;      /* ms */
+    uint64_t stop_timeout;         /* ms */
+    uint64_t rate_limit;           /* calls in 60 seconds, 0: off */
+    char *trusted_proxies;         /* addresses or networks, separated by commas */
+    uint64_t pool_size;
+    char *preload; /* module names, separated by commas */
+    uint64_t max_code;  /* bytes */
+    uint64_t max_stdin; /* bytes */
+    uint64_t max_files;
+    uint64_t max_file_size; /* bytes */
+    uint64_t max_output;    /* bytes, each stream */
+    uint64_t max_result;    /* bytes */
+    uint64_t max_output_files;
+    uint64_t max_in_flight;   /* bytes of bodies and answers */
+    uint64_t session_memory;  /* bytes beyond the fresh interpreter */
+    uint64_t session_disk;    /* bytes */
+    uint64_t session_inodes;
+    uint64_t session_threads;
+    uint64_t min_free_memory; /* bytes, of the host */
+    char *min_isolation;
+    uint64_t uid_base;
+    uint64_t zygote_sessions;
+    uint64_t zygote_age; /* ms */
+};
+
+/* What a command line asked for besides settings. */
+enum settings_request {
+    SETTINGS_RUN,
+    SETTINGS_TEST,    /* -t: the configuration is right, end */
+    SETTINGS_VERSION, /* -V, --version */
+    SETTINGS_HELP,    /* -h, --help */
+};
+
+/* Fills every field with its default. */
+void settings_init(struct settings *settings);
+
+/*
+ * Reads all sources: the file named by -f, or /etc/vivarium/vivarium.conf if that exists; the
+ * environment; the arguments. `own_flags` (may be NULL) is called first with each argument that
+ * begins with "--"; it returns true for one that belongs to the program alone. Fails with
+ * VIV_CONFIG; the message begins with `file:line: `, with the name of the variable or with the
+ * flag. Ends with a check of the settings against each other. The *_socket and listen fields
+ * that were not given are derived from run_directory.
+ */
+int settings_load(struct settings *settings, int argument_count, char *const *arguments,
+                  int (*own_flag)(const char *argument, void *context), void *context,
+                  enum settings_request *request, struct viv_error *err);
+
+/* One `key = value` from `source` (for the message). */
+int settings_set(struct settings *settings, const char *key, const char *value,
+                 const char *source, struct viv_error *err);
+
+/* The whole table with defaults and meanings, for --help. */
+void settings_print_help(FILE *to);
+
+/* Calls `each` for every key in the table's order, with its default as text. */
+void settings_each(void (*each)(const char *key, const char *standard, const char *help,
+                                void *context),
+                   void *context);
+
+void settings_clear(struct settings *settings);
+
+static inline void settings_clear_cleanup(struct settings *settings) {
+    settings_clear(settings);
+}
+
+#endif
