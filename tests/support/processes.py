@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The processes of one server instance, as /proc shows them from outside."""
+
+import ctypes
+import os
+import pathlib
+
+PR_SET_CHILD_SUBREAPER = 36
+# the program names of the parts, as /proc has them, cut at 15 bytes
+WEB_SERVER = "lighttpd"
+FCGI = "vivarium-fcgi"
+EXECUTOR = "vivarium-executor"
+ZYGOTE = "vivarium-zygote"
+
+
+def become_subreaper():
+    """Let orphans among the descendants become children of this process, where they are seen."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class Process:
+    """One process at one moment, told from a later owner of its pid by its time of start."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.path = pathlib.Path("/proc", str(pid))
+        text = (self.path / "stat").read_text(errors="replace")
+        # proc(5): the name is in parentheses and may itself hold spaces and parentheses
+        self.name = text[text.index("(") + 1:text.rindex(")")]
+        fields = text[text.rindex(")") + 2:].split()
+        self.state = fields[0]
+        self.parent = int(fields[1])
+        self.threads = int(fields[17])
+        self.started = int(fields[19])
+
+    def __repr__(self):
+        return f"<{self.name} {self.pid} {self.state}, child of {self.parent}>"
+
+    def alive(self):
+        """True while this very process runs. A zombie has ended."""
+        now = find(self.pid)
+        return now is not None and now.started == self.started and now.state not in "ZX"
+
+    def status(self, field):
+        """A field of /proc/PID/status, as a text; None where it is not there."""
+        for line in (self.path / "status").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name == field:
+                return value.strip()
+        return None
+
+    def memory(self, field="VmRSS"):
+        """Bytes of memory: VmRSS now, VmHWM at its highest."""
+        return int(self.status(field).split()[0]) * 1024
+
+    def reset_peak(self):
+        """Let VmHWM start anew from what is resident now."""
+        (self.path / "clear_refs").write_text("5")
+
+    def program(self):
+        """The base name of the program file; empty where it cannot be read."""
+        try:
+            return os.path.basename(os.readlink(self.path / "exe")).removesuffix(" (deleted)")
+        except OSError:
+            return ""
+
+    def descriptors(self):
+        """What the open file descriptors point to: numbers to texts. PermissionError if hidden."""
+        found = {}
+        for entry in os.listdir(self.path / "fd"):
+            try:
+                found[int(entry)] = os.readlink(self.path / "fd" / entry)
+            except FileNotFoundError:  # closed since the listing
+                pass
+        return found
+
+    def mounts(self):
+        """The lines of the mount table that the process sees."""
+        return (self.path / "mountinfo").read_text().splitlines()
+
+    def namespaces(self):
+        """The namespaces, as kernel names; empty where they cannot be read."""
+        try:
+            return {os.readlink(self.path / "ns" / name) for name in os.listdir(self.path / "ns")}
+        except OSError:
+            return set()
+
+    def nested(self):
+        """True in a PID namespace below this one: a process of a sandbox."""
+        return len((self.status("NSpid") or "0").split()) > 1
+
+
+def find(pid):
+    """The process `pid`, or None when there is none."""
+    try:
+        return Process(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def everything():
+    """All processes of the machine."""
+    found = (find(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return [process for process in found if process is not None]
+
+
+def tree(root):
+    """The process `root` and all its descendants, zombies too."""
+    children = {}
+    members = []
+    for process in everything():
+        children.setdefault(process.parent, []).append(process)
+        if process.pid == root:
+            members.append(process)
+    for member in members:  # grows while it is walked
+        members.extend(children.get(member.pid, []))
+    return members
+
+
+def reap(pid):
+    """Take the status of an ended orphan that became our child."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""One running instance of Vivarium, started as a developer starts it."""
+
+import contextlib
+import os
+import pathlib
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from . import processes
+from .client import Client
+from .must import cannot
+from .together import eventually
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMAND = ROOT / "contrib" / "dev-server"
+READY = re.compile(r"ready http://127\.0\.0\.1:(\d+)\s*")
+START_DEADLINE = 60
+STOP_DEADLINE = 20
+
+
+class DevServer:
+    """contrib/dev-server with settings of the test's choice, on a port of its own.
+
+    All that it writes goes below `scratch`, a directory made for it, so that a test can see what
+    it leaves behind. Its messages are in the file `log`, outside of that.
+    """
+
+    def __init__(self, **settings):
+        self.settings = settings
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
+        self.scratch = self.home / "tmp"
+        self.log = self.home / "log"
+        self.scratch.mkdir()
+        # parts that gave up root must pass through, but nobody can list what is there
+        self.home.chmod(0o711)
+        self.scratch.chmod(0o1777)
+        self.process = None
+        self.port = None
+        self.client = None
+        self._lines = queue.Queue()
+
+    def launch(self):
+        """Start the process without waiting for anything."""
+        if not COMMAND.exists():
+            cannot(f"{COMMAND.relative_to(ROOT)} is not there")
+        flags = [f"--{name}={value}" for name, value in self.settings.items()]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [COMMAND, "--port", "0", *flags],
+                env={**os.environ, "TMPDIR": str(self.scratch)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        threading.Thread(target=self._read_lines, daemon=True).start()
+
+    def _read_lines(self):
+        for line in self.process.stdout:
+            self._lines.put(line.decode("utf-8", "replace"))
+        self._lines.put(None)
+
+    def start(self):
+        """Start it and wait for the line that says it is ready; returns itself."""
+        self.launch()
+        deadline = time.monotonic() + START_DEADLINE
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0, deadline - time.monotonic()))
+            except queue.Empty:
+                line = None
+            if line is None:
+                message = f"dev-server did not get ready:\n{self.messages()[-4000:]}"
+                self.discard()
+                raise AssertionError(message)
+            ready = READY.fullmatch(line)
+            if ready:
+                self.port = int(ready[1])
+                self.client = Client(self.port)
+                return self
+
+    def messages(self):
+        """What the instance has logged so far."""
+        return self.log.read_text("utf-8", "replace")
+
+    def stop(self, number=signal.SIGTERM):
+        """Send a signal and wait for the end; returns its exit status and the seconds taken."""
+        began = time.monotonic()
+        self.process.send_signal(number)
+        status = self.process.wait(STOP_DEADLINE)
+        return status, time.monotonic() - began
+
+    def discard(self):
+        """End it by whatever means and remove its files."""
+        if self.process is not None:
+            if self.process.poll() is None:
+                members = self.tree()
+                try:
+                    self.stop()
+                except subprocess.TimeoutExpired:
+                    for member in members:
+                        if member.alive():
+                            os.kill(member.pid, signal.SIGKILL)
+                    self.process.wait()
+            self.process.stdout.close()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def tree(self):
+        """All its processes."""
+        return processes.tree(self.process.pid)
+
+    def part(self, program):
+        """The one process of a part outside of sandboxes: the topmost that runs `program`."""
+        found = [each for each in self.tree() if each.program() == program and not each.nested()]
+        assert found, f"no {program} among {self.tree()}"
+        return found[0]
+
+    def healthy(self):
+        """True when the whole chain answers and can start sandboxes."""
+        try:
+            return self.client.health().status == 200
+        except OSError:
+            return False
+
+    def wait_until_healthy(self):
+        """Wait until it serves again after something was killed."""
+        eventually(self.healthy, within=START_DEADLINE)
+
+
+@contextlib.contextmanager
+def running(**settings):
+    """An instance for as long as the context lasts."""
+    instance = DevServer(**settings)
+    try:
+        yield instance.start()
+    finally:
+        instance.discard()
