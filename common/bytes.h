@@ -43,6 +43,17 @@ void buffer_clear(struct buffer *buffer);
 
 static inline void buffer_clear_cleanup(struct buffer *buffer) { buffer_clear(buffer); }
 
+/* The value of a hexadecimal digit, -1 for any other character. */
+static inline int hex_value(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
 /* Little-endian numbers, at any alignment. */
 static inline void put_u16(void *to, uint16_t value) {
     unsigned char *p = to;

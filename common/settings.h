@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The settings of both services: one table, which drives the file, the environment, the
- * flags,
- * --help and the manual. A later source wins: defaults, the file, VIVARIUM_KEY,
+ * flags, the help and the manual. A later source wins: defaults, the file, VIVARIUM_KEY,
  * --key=value.
  *
  * Numbers are counts, bytes or milliseconds as their field says. In the sources a size is
@@ -24,8 +23,7 @@ struct settings {
     char *run_directory;   /* for sockets */
     char *listen;          /* of vivarium-fcgi: unix:PATH */
     char *executor_socket; /* path */
-    char *executor_client; /* user that may ask vivarium-executor, besides its own and
-                              root */
+    char *executor_client; /* user that may ask vivarium-executor besides its own and root */
     char *log_level;       /* a name that viv_log_level_of() knows */
     uint64_t threads;
     uint64_t reserved_threads; /* of threads, never held by calls */
@@ -69,7 +67,8 @@ enum settings_request {
     SETTINGS_HELP,    /* -h, --help */
 };
 
-/* Fills every field with its default. */
+/* Fills every field with its default; `listen` and `executor_socket` are empty until
+ * settings_check(). */
 void settings_init(struct settings *settings);
 
 /*

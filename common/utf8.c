@@ -33,6 +33,16 @@ bool utf8_valid(const char *text, size_t size) {
     return true;
 }
 
+bool utf8_has_control(const char *text, size_t size) {
+    const unsigned char *p = (const unsigned char *)text;
+
+    for (size_t i = 0; i < size; i++)
+        if (p[i] < 0x20 || p[i] == 0x7f ||
+            (p[i] == 0xc2 && i + 1 < size && p[i + 1] < 0xa0))
+            return true;
+    return false;
+}
+
 size_t utf8_cut(const char *text, size_t size, size_t limit) {
     if (size <= limit)
         return size;

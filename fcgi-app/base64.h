@@ -23,15 +23,16 @@ typedef int base64_sink(void *context, const char *data, size_t size,
                         struct viv_error *err);
 
 /* What `text` decodes to, in bytes, if it is well formed; otherwise something near to it.
- * Cheap: for checks of size before any other. */
+ * For the message about a size that is refused before the rest is checked. */
 size_t base64_decoded_size(struct slice text);
 
-/* Returns 0 when the text is well formed, -1 otherwise with *offset: of the first
- * character that is out of place, the size of the text where it ends too early. */
-int base64_check(struct slice text, size_t *offset);
+/* Returns 0 with the decoded *size when the text is well formed; -1 otherwise with
+ * *offset: of the first character that is out of place, the size of the text where it
+ * ends too early. */
+int base64_check(struct slice text, size_t *size, size_t *offset);
 
 /* Decodes a text that passed base64_check() into the sink, in blocks. Fails as the sink
- * does, or with VIV_SYSTEM when the result has not the size that was foretold. */
+ * does, or with VIV_SYSTEM when the result has not the size that its text foretells. */
 int base64_decode(struct slice text, base64_sink *sink, void *context,
                   struct viv_error *err);
 
