@@ -29,16 +29,14 @@ struct rate_limit;
 struct rate_verdict {
     bool allowed;
     uint64_t limit;     /* 0: no limit is set, and the rest means nothing */
-    uint64_t remaining; /* calls that would be allowed now, after this one */
-    uint32_t
-        reset_s; /* until one more is allowed, rounded up: 1 to 60; for Retry-After */
+    uint64_t remaining; /* calls that would still be allowed now */
+    uint32_t reset_s;   /* until the oldest counted call counts no more: 1 to 60 */
 };
 
 /* `limit` calls in 60 seconds, 0 for none. Never NULL. */
 struct rate_limit *rate_limit_new(uint64_t limit);
 
-/* Asks for one call at `now` (viv_now()), and counts it when it is allowed. Out of
- * memory, it is allowed and not counted. */
+/* Asks for one call at `now` (viv_now()), and counts it when it is allowed. */
 struct rate_verdict rate_limit_take(struct rate_limit *limiter, const char *address,
                                     const char *session_id, viv_time now);
 
