@@ -67,7 +67,7 @@ def brief():
     with running(
         rate_limit=0,
         pool_size=0,
-        max_sessions=3,
+        max_sessions=5,
         max_queued=2,
         max_queue_wait="2s",
         session_idle_timeout="2s",

@@ -6,7 +6,7 @@ import os
 import pathlib
 
 PR_SET_CHILD_SUBREAPER = 36
-# the program names of the parts, as /proc has them, cut at 15 bytes
+# the programs of the parts
 WEB_SERVER = "lighttpd"
 FCGI = "vivarium-fcgi"
 EXECUTOR = "vivarium-executor"

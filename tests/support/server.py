@@ -2,6 +2,7 @@
 """One running instance of Vivarium, started as a developer starts it."""
 
 import contextlib
+import http.client
 import os
 import pathlib
 import queue
@@ -26,14 +27,15 @@ STOP_DEADLINE = 20
 
 
 class DevServer:
-    """contrib/dev-server with settings of the test's choice, on a port of its own.
+    """contrib/dev-server with settings of the test's choice, on any free port or a given one.
 
     All that it writes goes below `scratch`, a directory made for it, so that a test can see what
     it leaves behind. Its messages are in the file `log`, outside of that.
     """
 
-    def __init__(self, **settings):
+    def __init__(self, port=0, **settings):
         self.settings = settings
+        self.wanted_port = port
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
         self.scratch = self.home / "tmp"
         self.log = self.home / "log"
@@ -53,7 +55,7 @@ class DevServer:
         flags = [f"--{name}={value}" for name, value in self.settings.items()]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [COMMAND, "--port", "0", *flags],
+                [COMMAND, "--port", str(self.wanted_port), *flags],
                 env={**os.environ, "TMPDIR": str(self.scratch)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -116,9 +118,13 @@ class DevServer:
         """All its processes."""
         return processes.tree(self.process.pid)
 
+    def parts(self, program):
+        """The processes outside of sandboxes that run `program`, parents before children."""
+        return [each for each in self.tree() if each.program() == program and not each.nested()]
+
     def part(self, program):
-        """The one process of a part outside of sandboxes: the topmost that runs `program`."""
-        found = [each for each in self.tree() if each.program() == program and not each.nested()]
+        """The first of these, which must be there."""
+        found = self.parts(program)
         assert found, f"no {program} among {self.tree()}"
         return found[0]
 
@@ -126,7 +132,7 @@ class DevServer:
         """True when the whole chain answers and can start sandboxes."""
         try:
             return self.client.health().status == 200
-        except OSError:
+        except (OSError, http.client.HTTPException):
             return False
 
     def wait_until_healthy(self):

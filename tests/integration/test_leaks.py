@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Hundreds of sessions and faults later the services hold what they held before."""
+
+import random
+
+import pytest
+
+from support.client import fresh_id
+from support.must import cannot
+from support.processes import EXECUTOR, FCGI, WEB_SERVER
+from support.server import running
+from support.together import at_once, eventually
+
+MEGABYTE = 1024 * 1024
+POOL = 2
+
+# ways in which a session can end up; each is called with a Session
+FATES = {
+    "ends well": lambda s: s.exec("open('f', 'w').write('x')", files={"in": b"x" * 5000}),
+    "fails": lambda s: s.exec("1 / 0"),
+    "dies": lambda s: s.exec("import os; os._exit(3)"),
+    "crashes twice": lambda s: [s.exec("import ctypes; ctypes.string_at(0)") for _ in range(2)],
+    "is interrupted": lambda s: s.exec("while True: pass", timeout_ms=100),
+    "is killed": lambda s: s.exec("while True:\n    try: sum(range(10**6))\n"
+                                  "    except BaseException: pass", timeout_ms=100),
+    "dies later": lambda s: s.exec("import threading, os\n"
+                                   "threading.Timer(0.1, lambda: os._exit(1)).start()"),
+    "leaves threads": lambda s: s.exec("import threading, time\nfor _ in range(5):\n"
+                                       "    threading.Thread(target=time.sleep, args=(300,)).start()"),
+    "leaves descriptors": lambda s: s.exec("held = [open('/dev/null') for _ in range(50)]"),
+    "prints too much": lambda s: s.exec("print('x' * 3_000_000)"),
+    "is refused": lambda s: [s.post(b'{"code": '), s.post({"code": 1})],
+    "meets no end": lambda s: s.exec("class R:\n    def __repr__(self):\n        while True: pass\nR()",
+                                     timeout_ms=100),
+    "writes to everything": lambda s: s.exec("import os\nfor fd in range(3, 64):\n    try:\n"
+                                             "        os.write(fd, b'\\xff' * 64)\n"
+                                             "    except OSError: pass"),
+    "closes everything": lambda s: s.exec("import os; os.closerange(0, 64)"),
+}
+
+
+@pytest.fixture(scope="module")
+def worn():
+    """An instance that forgets sessions at once, when it has been through everything once."""
+    with running(rate_limit=0, pool_size=POOL, session_idle_timeout="1s", interrupt_grace="200ms",
+                 max_sessions=64) as instance:
+        yield instance
+
+
+def wear(instance, rounds):
+    """Let sessions meet all fates, some at a time, `rounds` times each."""
+    fates = list(FATES.values()) * rounds
+    random.Random(rounds).shuffle(fates)
+    for start in range(0, len(fates), 7):
+        at_once([lambda fate=fate: fate(instance.client.session(fresh_id()))
+                 for fate in fates[start:start + 7]])
+
+
+def settle(instance):
+    """Wait until all sessions have ended and the number of processes stays the same."""
+    eventually(lambda: not instance.client.sessions(), within=60)
+    counts = []
+
+    def steady():
+        counts.append(len(instance.tree()))
+        return len(counts) > 20 and len(set(counts[-20:])) == 1
+
+    eventually(steady, within=60, every=0.1)
+
+
+def holdings(instance):
+    """What each part outside of sandboxes holds: descriptors, threads, mounts, processes."""
+    found = {"processes": len(instance.tree()),
+             "zombies": sum(process.state == "Z" for process in instance.tree())}
+    for name in (WEB_SERVER, FCGI, EXECUTOR):
+        for number, process in enumerate(instance.parts(name)):
+            try:
+                found[f"{name} {number} descriptors"] = len(process.descriptors())
+            except PermissionError:
+                cannot(f"the descriptors of {name} are not to be seen by this user")
+            found[f"{name} {number} threads"] = process.threads
+            found[f"{name} {number} mounts"] = len(process.mounts())
+    return found
+
+
+def test_nothing_is_leaked(worn):
+    wear(worn, 2)
+    settle(worn)
+    before = holdings(worn)
+    memory = worn.part(FCGI).memory()
+    wear(worn, 16)
+    settle(worn)
+    assert holdings(worn) == before
+    assert before["zombies"] == 0
+    assert worn.part(FCGI).memory() - memory < 32 * MEGABYTE
+    assert worn.client.exec("6 * 7", fresh_id()).value == 42
+
+
+def test_a_session_that_is_there_would_be_seen(worn):
+    settle(worn)
+    before = holdings(worn)
+    worn.client.exec("1", fresh_id())
+    assert holdings(worn)["processes"] > before["processes"]

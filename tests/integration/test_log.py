@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The log speaks of requests, never of what was in them."""
+
+import pytest
+
+from support.client import fresh_id
+from support.server import running
+
+
+@pytest.fixture(scope="module")
+def logged():
+    """An instance whose log holds nothing but what these tests cause."""
+    with running(rate_limit=0) as instance:
+        yield instance
+
+
+def test_the_log_keeps_secrets(logged):
+    name = "who-" + fresh_id()
+    session = logged.client.session(name)
+    session.exec("code_of_mine = 'code-of-mine'\nprint('output-of-mine')\nopen('file-of-mine', 'w')\n"
+                 "'value-of-mine'", files={"upload-of-mine": b"x"}, stdin="stdin-of-mine")
+    session.exec("raise ValueError('error-of-mine')")
+    session.exec("import os; os.write(2, b'crash-of-mine'); os._exit(3)")
+    session.exec("while True: pass", timeout_ms=300)
+    session.post({"code": "1", "files": [{"filename": "../refused-of-mine", "b64_data": "@"}]})
+    session.post(b'{"code": broken-of-mine')
+    logged.client.get("/path-of-mine")
+    log = logged.messages()
+    assert "-of-mine" not in log
+    assert name not in log
+    assert "status=200" in log and "status=422" in log, "the requests were not logged at all"
+
+
+def test_no_byte_of_a_request_or_of_code_makes_a_log_line(logged):
+    session = logged.client.session(fresh_id())
+    session.exec("import sys\nsys.stderr.write('\\r\\nlevel=info msg=\"forged\"\\r\\n\\x1b]0;t\\x07')\n"
+                 "open('a\\nlevel=info forged', 'w').close()\nprint('\\nlevel=error forged')")
+    for query in ("sessionId=a%0Alevel%3Dinfo%20forged", "sessionId=%1B%5B2Jforged"):
+        logged.client.post("/exec?" + query, {"code": "1"})
+    logged.client.get("/none%0Alevel=info%20forged%1B")
+    log = logged.messages()
+    assert "forged" not in log.replace("%20forged", "")
+    assert all(character.isprintable() or character in "\n\t" for character in log)

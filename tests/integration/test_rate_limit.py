@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Ten executions a minute for one address and session, by default."""
+
+import pytest
+
+from support.client import exec_target, fresh_id
+
+LIMIT = 10
+
+
+def figures(answer):
+    """Limit, remaining and reset of an answer."""
+    return tuple(int(answer.headers[f"RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset"))
+
+
+@pytest.fixture
+def session(stock):
+    """A session of its own at an instance with the default rate."""
+    return stock.client.session(fresh_id())
+
+
+@pytest.fixture(scope="module")
+def spent(stock):
+    """A session that has used up its rate."""
+    session = stock.client.session(fresh_id())
+    for _ in range(LIMIT):
+        assert session.exec("count = globals().get('count', 0) + 1").status == 200
+    return session
+
+
+def test_the_eleventh_call_is_refused(session):
+    for number in range(LIMIT):
+        answer = session.exec("1")
+        assert answer.status == 200
+        limit, remaining, reset = figures(answer)
+        assert (limit, remaining) == (LIMIT, LIMIT - 1 - number)
+        assert 0 <= reset <= 60
+    answer = session.exec("1")
+    assert (answer.status, answer.error_type) == (429, "rate_limit")
+    limit, remaining, reset = figures(answer)
+    assert (limit, remaining) == (LIMIT, 0)
+    assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    assert 1 <= reset <= 60
+
+
+def test_a_refused_call_never_runs(stock, spent):
+    before = stock.client.sessions()[spent.name]
+    answer = spent.exec("open('ran', 'w').close()", files={"written": b"x"})
+    assert answer.status == 429
+    after = stock.client.sessions()[spent.name]
+    assert after["execution_count"] == before["execution_count"] == LIMIT
+
+
+def test_the_limit_is_for_one_session(spent, session):
+    assert spent.exec("1").status == 429
+    answer = session.exec("6 * 7")
+    assert answer.value == 42
+    assert figures(answer)[1] == LIMIT - 1
+
+
+def test_health_and_the_list_of_sessions_are_not_limited(stock, spent):
+    for _ in range(2 * LIMIT):
+        assert stock.client.health().status == 200
+        assert stock.client.get("/sessions").status == 200
+    assert spent.exec("1").status == 429
+
+
+def test_another_spelling_of_the_id_is_the_same_id(stock, spent):
+    spelt = "/exec?sessionId=" + "".join(f"%{byte:02x}" for byte in spent.name.encode())
+    assert stock.client.post(spelt, {"code": "1"}).status == 429
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP", "Client-IP"])
+def test_no_header_makes_another_client(stock, spent, header):
+    value = "for=192.0.2.7" if header == "Forwarded" else "192.0.2.7"
+    answer = stock.client.request(
+        "POST", exec_target(spent.name), b'{"code": "1"}',
+        {"Content-Type": "application/json", header: value})
+    assert answer.status == 429
+
+
+@pytest.mark.parametrize("body, content_type, status", [
+    (b'{"code": ', "application/json", 429),
+    (b'{"code": 1}', "application/json", 429),
+    (b'{"code": "1"}', "text/plain", 415),
+    (b'{"code": "1"}', None, 415),
+])
+def test_the_place_of_the_rate_in_the_order_of_checks(spent, body, content_type, status):
+    assert spent.post(body, content_type=content_type).status == status
+
+
+def test_an_id_that_is_refused_comes_before_the_rate(stock):
+    for _ in range(LIMIT + 2):
+        assert stock.client.post("/exec?sessionId=a%00", {"code": "1"}).status == 422
+
+
+def test_a_rate_of_0_is_none(server):
+    session = server.client.session(fresh_id())
+    for _ in range(3 * LIMIT):
+        assert session.exec("1").status == 200
+
+
+def test_the_rate_is_a_setting(start):
+    instance = start(rate_limit=3)
+    session = instance.client.session(fresh_id())
+    statuses = [session.exec("1").status for _ in range(5)]
+    assert statuses == [200, 200, 200, 429, 429]
+    assert figures(session.exec("1"))[0] == 3

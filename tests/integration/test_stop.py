@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""The end of an instance: soon, and with nothing left of it on the machine."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from support.client import fresh_id
+from support.contract import ContractError
+from support.server import DevServer, running
+from support.together import eventually, in_background
+from support.traces import Traces
+
+SOON = 8
+
+
+@pytest.fixture
+def instance():
+    """An instance that the test ends itself."""
+    instance = DevServer(rate_limit=0)
+    yield instance
+    instance.discard()
+
+
+def outcome(call):
+    """How a call fares whose server is ended: a well-formed answer, or the connection's end."""
+    try:
+        return call()
+    except ContractError:
+        raise
+    except Exception as error:
+        return error
+
+
+def running_calls(instance, count):
+    """Start calls that run for a minute and wait until all of them do."""
+    client = instance.client
+    calls = []
+    for number in range(count):
+        code = (f"open('f', 'w').write('x' * 100_000)\nimport time, threading\n"
+                f"threading.Thread(target=time.sleep, args=(60,)).start()\ntime.sleep(60)")
+        if number % 4 == 0:
+            code = "while True:\n    try: sum(range(10**7))\n    except BaseException: pass"
+        calls.append(in_background(
+            lambda code=code: outcome(lambda: client.exec(code, fresh_id()))))
+    eventually(lambda: sum(entry["state"] == "busy" for entry in client.sessions().values())
+               == count)
+    return calls
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_during_twenty_running_calls(instance, number):
+    instance.start()
+    calls = running_calls(instance, 20)
+    traces = Traces(instance)
+    assert len(traces.members) > 20 and traces.paths, "the traces would not show anything"
+    assert traces.left(), "what is running would not be noticed"
+    status, seconds = instance.stop(number)
+    assert seconds < SOON
+    assert traces.left() == []
+    assert status in (0, -number, 128 + number)
+    for call in calls:
+        call.result(10)
+    with pytest.raises(OSError):
+        instance.client.connect(timeout=1)
+
+
+def test_of_an_idle_instance(instance):
+    instance.start()
+    instance.client.exec("x = 1", fresh_id())
+    traces = Traces(instance)
+    status, seconds = instance.stop()
+    assert seconds < SOON
+    assert traces.left() == []
+    assert status in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.3, 0.8])
+def test_during_the_start(instance, delay):
+    instance.launch()
+    time.sleep(delay)
+    traces = Traces(instance)
+    _, seconds = instance.stop()
+    assert seconds < SOON
+    assert traces.left() == []
+
+
+def test_a_second_signal_while_it_ends_does_no_harm(instance):
+    instance.start()
+    running_calls(instance, 4)
+    traces = Traces(instance)
+    instance.process.send_signal(signal.SIGTERM)
+    for _ in range(5):
+        time.sleep(0.1)
+        if instance.process.poll() is None:
+            instance.process.send_signal(signal.SIGTERM)
+    instance.process.wait(SOON)
+    assert traces.left() == []
+
+
+def test_an_interrupt_typed_at_a_terminal(instance):
+    instance.start()
+    running_calls(instance, 4)
+    traces = Traces(instance)
+    os.killpg(instance.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    instance.process.wait(SOON)
+    assert traces.left() == []
+
+
+def test_a_port_is_free_again_at_once(instance):
+    instance.start()
+    instance.client.exec("1", fresh_id())
+    instance.stop()
+    with running(port=instance.port, rate_limit=0) as again:
+        assert again.client.exec("6 * 7", fresh_id()).value == 42
