@@ -23,7 +23,7 @@ struct settings {
     char *run_directory;   /* for sockets */
     char *listen;          /* of vivarium-fcgi: unix:PATH */
     char *executor_socket; /* path */
-    char *executor_client; /* user that may ask vivarium-executor besides its own and root */
+    char *executor_client; /* user that the executor serves besides its own and root */
     char *log_level;       /* a name that viv_log_level_of() knows */
     uint64_t threads;
     uint64_t reserved_threads; /* of threads, never held by calls */
@@ -72,13 +72,13 @@ enum settings_request {
 void settings_init(struct settings *settings);
 
 /*
- * Reads all sources: the file named by -f, or /etc/vivarium/vivarium.conf if that exists;
- * the environment (a variable that is empty or has no key's name is passed over); the
- * arguments. `own_flag` (may be NULL) is called first with each argument that begins with
- * "--"; it returns non-zero for one that belongs to the program alone. Fails with
- * VIV_CONFIG; the message begins with `file:line: `, with the name of the variable or
- * with the flag. Ends with settings_check(). When help or the version is asked for,
- * nothing is read.
+ * Reads all sources into settings that were initialised: the file named by -f, or
+ * vivarium.conf of the system's configuration if that exists; the environment (a variable
+ * that is empty or has no key's name is passed over); the arguments. `own_flag` (may be
+ * NULL) is called with each argument that begins with "--" and returns non-zero for one
+ * that belongs to the program alone. Ends with settings_check(). Fails with VIV_CONFIG;
+ * the message begins with `file:line: key: `, `VIVARIUM_KEY: key: ` or `command line:
+ * key: `. When help or the version is asked for, nothing is read.
  */
 int settings_load(struct settings *settings, int argument_count, char *const *arguments,
                   int (*own_flag)(const char *argument, void *context), void *context,
