@@ -69,17 +69,24 @@ class Identity:
 
 
 class Part:
-    """One of the three services: how to start it, and the process while there is one."""
+    """One of the three services: how to start it, and the process while there is one.
 
-    def __init__(self, arguments, identity=None, stdin=None):
+    Its first start waits for the path `needs`.
+    """
+
+    def __init__(self, arguments, identity=None, stdin=None, needs=None):
         self.name = pathlib.Path(arguments[0]).name
         self.arguments = [str(argument) for argument in arguments]
         self.identity = identity
         self.stdin = stdin
+        self.needs = needs
         self.pid = None
         self.started = 0.0
         self.start_at = 0.0  # when to start it again
         self.delay = FIRST_DELAY
+
+    def may_start(self):
+        return self.needs is None or self.needs.exists()
 
     def start(self, *more):
         parent = os.getpid()
