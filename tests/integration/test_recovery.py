@@ -43,16 +43,6 @@ def kill(process):
     eventually(lambda: not process.alive())
 
 
-def worker_of(instance, session):
-    """The process in which the session's code runs, known by a file that only it has open."""
-    name = f"held-{fresh_id()}"
-    session.exec(f"held = open({name!r}, 'w')")
-    owners = [process for process in instance.tree()
-              if any(path.endswith(name) for path in process.descriptors().values())]
-    assert len(owners) == 1, owners
-    return owners[0]
-
-
 def used(instance):
     """A session with a variable and a file."""
     session = instance.client.session(fresh_id())
@@ -62,7 +52,7 @@ def used(instance):
 
 def test_a_worker_killed_between_calls(instance):
     session, other = used(instance), used(instance)
-    kill(worker_of(instance, session))
+    kill(instance.worker_of(session))
     answer = session.exec("['x' in globals(), open('f').read()]")
     assert (answer.value, answer.lost) == ([False, "f"], "variables")
     assert session.exec("1").lost == "none"
@@ -71,7 +61,7 @@ def test_a_worker_killed_between_calls(instance):
 
 def test_a_worker_killed_during_a_call(instance):
     session = used(instance)
-    worker = worker_of(instance, session)
+    worker = instance.worker_of(session)
     call = in_background(
         lambda: session.exec("print('so far', flush=True)\nimport time; time.sleep(60)"))
     time.sleep(0.5)
@@ -85,7 +75,7 @@ def test_a_worker_killed_during_a_call(instance):
 
 def test_a_worker_stopped_from_outside_during_a_call(instance):
     session = used(instance)
-    worker = worker_of(instance, session)
+    worker = instance.worker_of(session)
     call = in_background(lambda: session.exec("import time; time.sleep(60)", timeout_ms=2000))
     time.sleep(0.5)
     os.kill(worker.pid, signal.SIGSTOP)
@@ -167,7 +157,7 @@ def test_the_executor_killed_during_calls(instance):
 
 def test_every_process_of_the_executor_ends_with_it(instance):
     session = used(instance)
-    worker = worker_of(instance, session)
+    worker = instance.worker_of(session)
     executor = instance.part(EXECUTOR)
     kill(executor)
     eventually(lambda: not worker.alive())

@@ -16,13 +16,14 @@ PATIENCE = 90  # seconds that an answer may take: a guard against hangs, never a
 class Answer:
     """One answer of the server: `status`, `headers`, the bytes `body` and its `json`."""
 
-    def __init__(self, method, target, response):
+    def __init__(self, method, target, response, parsed=True):
         self.method = method
         self.target = target
         self.status = response.status
         self.headers = response.headers
         self.body = response.read()
-        self.json = contract.check_answer(method, target, self.status, self.headers, self.body)
+        self.json = contract.check_answer(
+            method, target, self.status, self.headers, self.body, parsed)
 
     def __repr__(self):
         return f"<{self.method} {self.target[:80]}: {self.status} {self.body[:600]!r}>"
@@ -168,11 +169,11 @@ class Client:
         """A bare connection to the server, for what no well-behaved client sends."""
         return socket.create_connection((self.host, self.port), timeout)
 
-    def raw(self, pieces, method="GET", target="/", timeout=PATIENCE):
+    def raw(self, pieces, method="GET", target="/", parsed=True, timeout=PATIENCE):
         """Send bytes, or an iterable of them, as they are; return the Answer that comes.
 
-        `method` and `target` only say how to read the answer. The server may answer and close
-        long before it has everything, so that a failing send is no failure of the request.
+        `method`, `target` and `parsed` only say how to read the answer. The server may answer and
+        close long before it has everything, so that a failing send is no failure of the request.
         """
         with self.connect(timeout) as connection:
             try:
@@ -182,7 +183,7 @@ class Client:
                 pass
             response = http.client.HTTPResponse(connection, method=method)
             response.begin()
-            return Answer(method, target, response)
+            return Answer(method, target, response, parsed)
 
     def session(self, name):
         """A Session that uses this client."""

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import uuid
 
 from . import processes
 from .client import Client
@@ -22,8 +23,11 @@ from .together import eventually
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "contrib" / "dev-server"
 READY = re.compile(r"ready http://127\.0\.0\.1:(\d+)\s*")
-START_DEADLINE = 60
+START_DEADLINE = 120
 STOP_DEADLINE = 20
+# in the environment of every instance; nothing that runs in a session may come to know it
+SECRET_NAME = "SECRET_OF_THE_HOST"
+SECRET = f"secret-{uuid.uuid4().hex}"
 
 
 class DevServer:
@@ -56,7 +60,7 @@ class DevServer:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [COMMAND, "--port", str(self.wanted_port), *flags],
-                env={**os.environ, "TMPDIR": str(self.scratch)},
+                env={**os.environ, "TMPDIR": str(self.scratch), SECRET_NAME: SECRET},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -127,6 +131,15 @@ class DevServer:
         found = self.parts(program)
         assert found, f"no {program} among {self.tree()}"
         return found[0]
+
+    def worker_of(self, session):
+        """The process in which the session's code runs, known by a file that it has open."""
+        name = f"held-{uuid.uuid4().hex}"
+        assert session.exec(f"_held = open('/home/earth/{name}', 'w')").success
+        owners = [process for process in self.tree()
+                  if any(path.endswith(name) for path in process.descriptors().values())]
+        assert len(owners) == 1, owners
+        return owners[0]
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""

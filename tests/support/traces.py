@@ -66,12 +66,21 @@ class Traces:
 
 def _paths_of(process):
     """Absolute paths that a process shows: in its arguments, descriptors and places."""
-    shown = []
+    shown = set()
     try:
         arguments = (process.path / "cmdline").read_bytes().decode("utf-8", "replace")
-        shown += re.findall(r"/[^\0:=,]*", arguments)
-        shown += process.descriptors().values()
-        shown += [os.readlink(process.path / name) for name in ("cwd", "root")]
+        shown.update(re.findall(r"/[^\0:=,]*", arguments))
+        shown.update(process.descriptors().values())
+        shown.update(os.readlink(process.path / name) for name in ("cwd", "root"))
     except OSError:
         pass
+    for path in list(shown):
+        shown.update(_paths_in(path))
     return {path.removesuffix(" (deleted)") for path in shown if path.startswith("/")}
+
+
+def _paths_in(path):
+    """Absolute paths that a configuration file holds."""
+    if not path.endswith(".conf") or not os.path.isfile(path):
+        return []
+    return re.findall(r'"(/[^"]*)"', pathlib.Path(path).read_text(errors="replace"))

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Nothing of one session is to be had in another: files, memory, names, chance."""
+
+import pytest
+
+PLACES = ("/home/earth", "/tmp", "/dev/shm", "/var/tmp", "/run", "/")
+
+
+@pytest.fixture
+def pair(new_session):
+    """Two sessions that have both begun."""
+    first, second = new_session(), new_session()
+    first.exec("1")
+    second.exec("1")
+    return first, second
+
+
+def test_files(pair):
+    first, second = pair
+    first.exec("import os\nos.mkdir('d'); open('d/secret', 'w').write('SECRET')")
+    for path in ("/home/earth/d/secret", "/home/earth/../earth/d/secret"):
+        assert second.exec(f"open({path!r}).read()").error_type == "FileNotFoundError"
+    found = second.value(f"import os\n[n for p in {PLACES} for d, ds, fs in os.walk(p) for n in fs + ds"
+                         " if 'secret' in n.lower() and not d.startswith(('/usr', '/lib'))]",
+                         timeout_ms=60_000)
+    assert found == []
+
+
+def test_shared_memory_by_name(pair):
+    first, second = pair
+    made = first.exec("from multiprocessing.shared_memory import SharedMemory\n"
+                      "m = SharedMemory('of-the-first', create=True, size=100); m.buf[:6] = b'SECRET'")
+    opening = ("from multiprocessing.shared_memory import SharedMemory\n"
+               "bytes(SharedMemory('of-the-first').buf[:6]).decode()")
+    if made.success:
+        assert first.value(opening) == "SECRET"
+    assert second.exec(opening).error_type in ("FileNotFoundError", "PermissionError", "OSError")
+
+
+def test_memory_of_system_v(pair):
+    first, second = pair
+    code = ("import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+            "n = libc.shmget(0x76697620, 4096, {})\n"
+            "if n < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))\nn")
+    first.exec(code.format("0o1666"))
+    assert not second.exec(code.format("0o666")).success
+
+
+def test_a_spoilt_interpreter_is_the_sessions_own(pair, new_session):
+    first, second = pair
+    first.exec("import builtins, json, os\njson.dumps = lambda *a, **k: 'owned'\n"
+               "os.getcwd = lambda: 'owned'\nnp.sum = lambda *a: 'owned'\nbuiltins.print = None")
+    code = "import json, os\nprint('heard')\n[json.dumps(1), os.getcwd(), int(np.sum([1]))]"
+    for session in (second, new_session()):
+        answer = session.exec(code)
+        assert (answer.value, answer.std_out) == (["1", "/home/earth", 1], "heard\n")
+
+
+def test_no_data_of_another_in_memory(pair):
+    first, second = pair
+    first.exec("secret = 'T0KEN-' * 2 + 'of-the-first'; held = [secret * 2 for _ in range(1000)]")
+    search = ("import gc\nneedle = '-'.join(['of', 'the', 'first'])\n"
+              "sum(isinstance(x, str) and needle in x and x is not needle"
+              " for o in gc.get_objects() if type(o) is list for x in list(o)[:10_000])")
+    assert first.value(search) >= 1000
+    assert second.value(search) == 0
+
+
+def test_chance_cannot_be_foretold(pair):
+    first, second = pair
+    code = ("import random, secrets, uuid, os\n"
+            "[float(np.random.rand()), random.random(), secrets.token_hex(8), str(uuid.uuid4()),"
+            " float(np.random.default_rng().random()), float(np.random.RandomState().rand()),"
+            " os.urandom(8).hex(), random.Random().random()]")
+    assert not set(first.value(code)) & set(second.value(code))
+
+
+def test_one_session_in_trouble_is_no_matter_of_another(pair):
+    first, second = pair
+    second.exec("x = 1; open('f', 'w').write('f')")
+    for code in ("import os; os._exit(1)", "import ctypes; ctypes.string_at(1)", "bytearray(10**11)",
+                 "import os; os.closerange(0, 64)", "f = open('f', 'wb')\nwhile True: f.write(b'0' * 10**6)"):
+        first.exec(code, timeout_ms=20_000)
+        answer = second.exec("[x, open('f').read()]")
+        assert (answer.value, answer.lost) == ([1, "f"], "none")
+
+
+def test_an_id_is_no_way_into_the_others_files(client, pair):
+    first, _ = pair
+    first.exec("open('secret', 'w').write('SECRET')")
+    for name in (f"../{first.name}", f"{first.name}/", f"./{first.name}", f"{first.name}/../x"):
+        assert client.exec("import os; os.listdir('.')", name).value == []

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Other processes of the machine: not to be seen, hurt or read from a session."""
+
+import subprocess
+import sys
+
+import pytest
+
+from support import outside, processes
+from support.together import eventually
+
+HARM = {
+    "SIGKILL": "import os\nos.kill(PID, 9)",
+    "signal 0": "import os\nos.kill(PID, 0)",
+    "kill of C": "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+                 "if libc.kill(PID, 9): raise OSError(ctypes.get_errno(), 'refused')",
+    "tracing it": "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+                  "if libc.ptrace(16, PID, 0, 0): raise OSError(ctypes.get_errno(), 'refused')\n"
+                  "libc.ptrace(17, PID, 0, 0)",
+    "its environment": "open('/proc/PID/environ', 'rb').read()",
+    "its memory": "open('/proc/PID/mem', 'rb').read(0)",
+    "its root": "import os\nos.listdir('/proc/PID/root/')",
+    "its descriptors": "import os\nos.listdir('/proc/PID/fd')",
+    "its priority": "import os\nos.setpriority(os.PRIO_PROCESS, PID, 19)",
+}
+REFUSALS = {"PermissionError", "ProcessLookupError", "FileNotFoundError", "NotADirectoryError",
+            "OSError"}
+
+
+@pytest.fixture
+def victim():
+    """A process of the test's own that does nothing."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("code", HARM.values(), ids=HARM.keys())
+def test_another_process_of_the_machine(session, victim, tmp_path, code):
+    code = code.replace("PID", str(victim.pid))
+    answer = session.exec(code)
+    assert answer.error_type in REFUSALS, answer
+    assert victim.poll() is None
+    control = outside.run(code, tmp_path)
+    assert control.returncode == 0, control
+
+
+def test_the_processes_of_the_server(server, session, canary):
+    session.exec("x = 41")
+    own = server.worker_of(session)
+    others = [process for process in server.tree() if process.pid != own.pid]
+    assert len(others) > 5
+    answer = session.exec(
+        f"import os\nhit = []\nfor pid in {[process.pid for process in others]}:\n"
+        "    if pid == os.getpid(): continue\n"
+        "    try: os.kill(pid, 9); hit.append(pid)\n    except OSError: pass\n[x, hit]")
+    assert answer.value[0] == 41
+    assert all(process.alive() for process in others if not process.nested())
+    assert server.worker_of(canary).alive()
+
+
+def test_no_other_process_is_listed(session):
+    session.exec("import os\n")
+    seen = session.value(
+        "[name for name in (os.listdir('/proc') if os.path.isdir('/proc') else [])"
+        " if name.isdigit() and int(name) != os.getpid()]")
+    assert len(seen) <= 2
+    lines = session.value(
+        "import glob\n[open(p, 'rb').read().decode('latin-1') for p in glob.glob('/proc/[0-9]*/cmdline')"
+        " if os.access(p, os.R_OK)]")
+    assert not any("lighttpd" in line or "fcgi" in line for line in lines)
+
+
+def test_no_process_is_left_of_an_attempt(server, session):
+    session.exec("1")
+    before = len(processes.tree(server.process.pid))
+    for code in ("import os; os.fork()", "import subprocess; subprocess.Popen(['sleep', '60'])",
+                 "import multiprocessing; multiprocessing.Process(target=int).start()"):
+        assert not session.exec(code).success
+    # the pool may come and go meanwhile, but it comes to rest
+    eventually(lambda: len(processes.tree(server.process.pid)) <= before, within=20)
+
+
+def test_sessions_have_no_process_in_common(server, session, canary):
+    session.exec("1")
+    mine, its = server.worker_of(session), server.worker_of(canary)
+    assert mine.pid != its.pid
+    assert mine.parent != its.parent or not mine.nested()
+
+
+@pytest.mark.parametrize("field, value", [
+    ("NoNewPrivs", "1"), ("Seccomp", "2"), ("CapEff", "0" * 16), ("CapPrm", "0" * 16),
+    ("CapInh", "0" * 16), ("CapBnd", "0" * 16), ("CapAmb", "0" * 16),
+])
+def test_what_the_kernel_says_of_a_worker(server, session, field, value):
+    worker = server.worker_of(session)
+    assert worker.status(field) == value
+    control = processes.find(server.process.pid)
+    if field in ("NoNewPrivs", "Seccomp"):
+        assert control.status(field) != value, "the whole machine is like that"
+
+
+def test_a_worker_is_nobody_of_the_machine(server, session):
+    worker = server.worker_of(session)
+    uids = set(worker.status("Uid").split())
+    groups = set(worker.status("Gid").split())
+    if processes.find(server.process.pid).status("Uid").split()[0] == "0":
+        assert "0" not in uids | groups
+    assert worker.status("Groups").split() in ([], [*groups])
+
+
+def test_a_worker_holds_no_descriptor_of_the_machine(server, session):
+    worker = server.worker_of(session)
+    for path in worker.descriptors().values():
+        assert path.startswith(("pipe:", "socket:", "anon_inode:", "/dev/null", "/home/earth/held-",
+                                "/memfd:")), path
+
+
+def test_the_namespaces_of_sessions_differ(server, session, canary):
+    session.exec("1")
+    mine, its = server.worker_of(session), server.worker_of(canary)
+    if not mine.nested():
+        return  # this tier has no namespaces; the other tests hold there as well
+    assert not mine.namespaces() & processes.find(server.process.pid).namespaces()
+    shared = {name.partition(":")[0] for name in mine.namespaces() & its.namespaces()}
+    assert not shared & {"pid", "mnt", "ipc", "net", "user"}
