@@ -19,7 +19,8 @@ void *viv_xcalloc(size_t count, size_t size) { return must(calloc(count, size));
 
 char *viv_xstrdup(const char *text) { return must(strdup(text)); }
 
-int buffer_reserve(struct buffer *buffer, size_t more, size_t limit, struct viv_error *err) {
+int buffer_reserve(struct buffer *buffer, size_t more, size_t limit,
+                   struct viv_error *err) {
     size_t needed;
 
     if (__builtin_add_overflow(buffer->size, more, &needed) || needed > limit)

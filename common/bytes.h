@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes: `struct slice` is borrowed and never freed; `struct buffer` is owned and grows, up to a
- * limit that its user gives. The zero value of either is empty. Not shared between threads.
- * A small allocation that fails aborts (viv_xmalloc); one whose size a client chose fails.
+ * Bytes: `struct slice` is borrowed and never freed; `struct buffer` is owned and grows,
+ * up to a limit that its user gives. The zero value of either is empty. Not shared
+ * between threads. A small allocation that fails aborts (viv_xmalloc); one whose size a
+ * client chose fails.
  */
 #ifndef VIV_BYTES_H
 #define VIV_BYTES_H
@@ -27,9 +28,10 @@ void *viv_xmalloc(size_t size) __attribute__((malloc, alloc_size(1), returns_non
 void *viv_xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
 char *viv_xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
 
-/* Makes room for `more` bytes behind the size. Fails with VIV_CAPACITY when there is no memory,
- * or when the size would pass `limit`; the buffer is then as it was. */
-int buffer_reserve(struct buffer *buffer, size_t more, size_t limit, struct viv_error *err);
+/* Makes room for `more` bytes behind the size. Fails with VIV_CAPACITY when there is no
+ * memory, or when the size would pass `limit`; the buffer is then as it was. */
+int buffer_reserve(struct buffer *buffer, size_t more, size_t limit,
+                   struct viv_error *err);
 
 /* Appends; fails as buffer_reserve(). */
 int buffer_append(struct buffer *buffer, const void *data, size_t size, size_t limit,

@@ -7,7 +7,8 @@
  *     return steal_fd(&fd);
  *
  * A variable with CLEANUP is always initialised where it is declared. steal_*() hands the
- * resource over: the variable is left empty, the caller of the function owns what it returns.
+ * resource over: the variable is left empty, the caller of the function owns what it
+ * returns.
  */
 #ifndef VIV_CLEANUP_H
 #define VIV_CLEANUP_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Time. Deadlines are absolute, in nanoseconds of CLOCK_MONOTONIC, so that a changed wall clock
- * moves none and none is passed down as a rest that was measured before. Any thread.
+ * Time. Deadlines are absolute, in nanoseconds of CLOCK_MONOTONIC, so that a changed wall
+ * clock moves none and none is passed down as a rest that was measured before. Any
+ * thread.
  */
 #ifndef VIV_CLOCK_H
 #define VIV_CLOCK_H
@@ -11,8 +12,8 @@
 typedef int64_t viv_time; /* nanoseconds of CLOCK_MONOTONIC */
 
 #define VIV_TIME_NEVER INT64_MAX
-#define VIV_MS INT64_C(1000000)
-#define VIV_SECOND INT64_C(1000000000)
+#define VIV_MS         INT64_C(1000000)
+#define VIV_SECOND     INT64_C(1000000000)
 
 viv_time viv_now(void);
 

@@ -4,9 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-__attribute__((format(printf, 3, 0))) static void fill(struct viv_error *err,
-                                                       enum viv_code code,
-                                                       const char *format, va_list arguments) {
+__attribute__((format(printf, 3, 0))) static void
+fill(struct viv_error *err, enum viv_code code, const char *format, va_list arguments) {
     if (!err)
         return;
     err->code = code;

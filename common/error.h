@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a failure travels: a function that can fail takes a `struct viv_error *err` as its last
- * parameter, returns -1 or NULL and fills it, in one line:
+ * How a failure travels: a function that can fail takes a `struct viv_error *err` as its
+ * last parameter, returns -1 or NULL and fills it, in one line:
  *
  *     return viv_fail(err, VIV_SYSTEM, "open %s: %m", path);
  *
- * `err` is written on failure only. The message is for people: what failed, and what to do. It
- * never holds content of a request or of a session. What a code means in HTTP is not known here.
+ * `err` is written on failure only. The message is for people: what failed, and what to
+ * do. It never holds content of a request or of a session. What a code means in HTTP is
+ * not known here.
  */
 #ifndef VIV_ERROR_H
 #define VIV_ERROR_H

@@ -31,7 +31,7 @@ int executor_message_get(struct slice from, struct executor_message *message,
                         get_u16(from.data + 4), EXECUTOR_WIRE_VERSION);
     message->what = get_u16(from.data + 6);
     message->sandbox = get_u64(from.data + 8);
-    message->bytes =
-        (struct slice){from.data + EXECUTOR_HEADER_SIZE, from.size - EXECUTOR_HEADER_SIZE};
+    message->bytes = (struct slice){from.data + EXECUTOR_HEADER_SIZE,
+                                    from.size - EXECUTOR_HEADER_SIZE};
     return 0;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages between vivarium-fcgi and vivarium-executor, over a SOCK_SEQPACKET unix socket:
- * one request a message, and one reply to each (RECORD has none). Any number of requests follow
- * each other on a connection.
+ * The messages between vivarium-fcgi and vivarium-executor, over a SOCK_SEQPACKET unix
+ * socket: one request a message, and one reply to each (RECORD has none). Any number of
+ * requests follow each other on a connection.
  *
  *     request  u32 magic "VIVX"  u16 version  u16 operation  u64 sandbox  bytes
  *     reply    u32 magic "VIVX"  u16 version  u16 code       u64 sandbox  bytes
  *
- * A record is a small opaque text that vivarium-fcgi keeps with each of its sandboxes, so that it
- * finds its sessions again after a restart. The executor does not read it.
+ * A record is a small opaque text that vivarium-fcgi keeps with each of its sandboxes, so
+ * that it finds its sessions again after a restart. The executor does not read it.
  */
 #ifndef VIV_EXECUTOR_WIRE_H
 #define VIV_EXECUTOR_WIRE_H
@@ -19,13 +19,13 @@
 #include "common/error.h"
 
 #define EXECUTOR_WIRE_VERSION 1
-#define EXECUTOR_HEADER_SIZE 16
-#define EXECUTOR_BYTES_MAX 2048 /* of a request or reply beyond its header */
-#define EXECUTOR_MESSAGE_MAX (EXECUTOR_HEADER_SIZE + EXECUTOR_BYTES_MAX)
+#define EXECUTOR_HEADER_SIZE  16
+#define EXECUTOR_BYTES_MAX    2048 /* of a request or reply beyond its header */
+#define EXECUTOR_MESSAGE_MAX  (EXECUTOR_HEADER_SIZE + EXECUTOR_BYTES_MAX)
 
 enum executor_operation {
-    /* A ready sandbox of one's own; bytes: its first record. The reply has its number and one
-     * descriptor, the session channel. Fails with VIV_CAPACITY or VIV_SYSTEM. */
+    /* A ready sandbox of one's own; bytes: its first record. The reply has its number and
+     * one descriptor, the session channel. Fails with VIV_CAPACITY or VIV_SYSTEM. */
     EXECUTOR_ACQUIRE = 1,
     /* A new session channel for a live sandbox; the old one is closed. */
     EXECUTOR_ATTACH = 2,
@@ -42,17 +42,17 @@ enum executor_operation {
 };
 
 struct executor_message {
-    uint16_t what;    /* enum executor_operation, or in a reply enum viv_code */
-    uint64_t sandbox; /* its number, from 1; never used again */
+    uint16_t what;      /* enum executor_operation, or in a reply enum viv_code */
+    uint64_t sandbox;   /* its number, from 1; never used again */
     struct slice bytes; /* borrowed; in a reply with a code, the message */
 };
 
-/* Writes a message into `to` (EXECUTOR_MESSAGE_MAX bytes) and returns its size; bytes beyond
- * EXECUTOR_BYTES_MAX are cut. */
+/* Writes a message into `to` (EXECUTOR_MESSAGE_MAX bytes) and returns its size; bytes
+ * beyond EXECUTOR_BYTES_MAX are cut. */
 size_t executor_message_put(char *to, const struct executor_message *message);
 
-/* Reads one; the bytes borrow from `from`. Fails with VIV_BAD_GATEWAY; another version of the
- * protocol is said plainly. */
+/* Reads one; the bytes borrow from `from`. Fails with VIV_BAD_GATEWAY; another version of
+ * the protocol is said plainly. */
 int executor_message_get(struct slice from, struct executor_message *message,
                          struct viv_error *err);
 

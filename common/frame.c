@@ -7,8 +7,9 @@
 
 #include "common/io.h"
 
-#define FRAME_MAGIC UINT32_C(0x46564956) /* "VIVF" */
-#define FILL_SIZE (64 * 1024)
+#define FRAME_MAGIC     UINT32_C(0x46564956) /* "VIVF" */
+#define FILL_SIZE       (64 * 1024)
+#define KEPT_CAPACITY   (4 * FILL_SIZE)
 #define PAYLOAD_VECTORS 7
 
 void frame_put_header(char header[FRAME_HEADER_SIZE], uint8_t type, uint32_t sequence,
@@ -21,8 +22,8 @@ void frame_put_header(char header[FRAME_HEADER_SIZE], uint8_t type, uint32_t seq
     put_u32(header + 12, length);
 }
 
-int frame_send(int fd, uint8_t type, uint32_t sequence, const struct iovec *payload, int count,
-               viv_time deadline, struct viv_error *err) {
+int frame_send(int fd, uint8_t type, uint32_t sequence, const struct iovec *payload,
+               int count, viv_time deadline, struct viv_error *err) {
     char header[FRAME_HEADER_SIZE];
     struct iovec vectors[PAYLOAD_VECTORS + 1] = {{header, sizeof header}};
     size_t length = 0;
@@ -67,6 +68,9 @@ static void drop_taken(struct frame_reader *reader) {
         return;
     buffer_consume(&reader->bytes, reader->taken);
     reader->taken = 0;
+    /* One large frame must not hold its memory for the life of the channel. */
+    if (reader->bytes.size == 0 && reader->bytes.capacity > KEPT_CAPACITY)
+        buffer_clear(&reader->bytes);
 }
 
 int frame_reader_fill(struct frame_reader *reader, int fd, struct viv_error *err) {
@@ -91,20 +95,23 @@ int frame_reader_fill(struct frame_reader *reader, int fd, struct viv_error *err
     }
 }
 
-int frame_reader_next(struct frame_reader *reader, struct frame *frame, struct viv_error *err) {
+int frame_reader_next(struct frame_reader *reader, struct frame *frame,
+                      struct viv_error *err) {
     drop_taken(reader);
     if (reader->bytes.size < FRAME_HEADER_SIZE)
         return 0;
     const char *header = reader->bytes.data;
     uint8_t type = (uint8_t)header[5];
     uint32_t length = get_u32(header + 12);
-    if (get_u32(header) != FRAME_MAGIC || header[4] != FRAME_VERSION || get_u16(header + 6))
+    if (get_u32(header) != FRAME_MAGIC || header[4] != FRAME_VERSION ||
+        get_u16(header + 6))
         return viv_fail(err, VIV_BAD_GATEWAY, "not a frame");
     int64_t cap = reader->cap(type);
     if (cap < 0)
         return viv_fail(err, VIV_BAD_GATEWAY, "frame of an unexpected type %u", type);
     if (length > cap)
-        return viv_fail(err, VIV_BAD_GATEWAY, "frame of type %u is too long: %u", type, length);
+        return viv_fail(err, VIV_BAD_GATEWAY, "frame of type %u is too long: %u", type,
+                        length);
     if (reader->bytes.size < FRAME_HEADER_SIZE + (size_t)length)
         return 0;
     frame->type = type;
@@ -123,6 +130,10 @@ int frame_reader_wait(struct frame_reader *reader, int fd, struct frame *frame,
         if (io_wait(fd, false, deadline, err) || frame_reader_fill(reader, fd, err) < 0)
             return -1;
     }
+}
+
+size_t frame_reader_pending(const struct frame_reader *reader) {
+    return reader->bytes.size - reader->taken;
 }
 
 void frame_reader_clear(struct frame_reader *reader) {

@@ -22,7 +22,8 @@ int io_wait(int fd, bool for_writing, viv_time deadline, struct viv_error *err) 
     }
 }
 
-int io_read_full(int fd, void *data, size_t size, viv_time deadline, struct viv_error *err) {
+int io_read_full(int fd, void *data, size_t size, viv_time deadline,
+                 struct viv_error *err) {
     char *next = data;
 
     while (size > 0) {
@@ -83,8 +84,8 @@ int io_set_nonblocking(int fd, struct viv_error *err) {
     return 0;
 }
 
-int io_send_message(int fd, const void *data, size_t size, const int *fds, size_t fd_count,
-                    struct viv_error *err) {
+int io_send_message(int fd, const void *data, size_t size, const int *fds,
+                    size_t fd_count, struct viv_error *err) {
     union {
         char bytes[CMSG_SPACE(IO_FDS_MAX * sizeof(int))];
         struct cmsghdr align;
@@ -165,7 +166,8 @@ ssize_t io_receive_message(int fd, void *data, size_t size, int *fds, size_t fds
     if (excess > 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
         for (size_t i = 0; i < taken; i++)
             close(fds[i]);
-        return viv_fail(err, VIV_BAD_GATEWAY, "message too long or with too many descriptors");
+        return viv_fail(err, VIV_BAD_GATEWAY,
+                        "message too long or with too many descriptors");
     }
     *fd_count = taken;
     return got;

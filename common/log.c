@@ -52,7 +52,8 @@ const char *viv_log_quote(char *buffer, size_t size, const char *text) {
     if (size < 3)
         return "\"\"";
     buffer[used++] = '"';
-    for (const unsigned char *p = (const unsigned char *)text; *p && used + 6 < size; p++) {
+    for (const unsigned char *p = (const unsigned char *)text; *p && used + 6 < size;
+         p++) {
         if (*p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\') {
             buffer[used++] = (char)*p;
         } else {

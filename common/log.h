@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: logfmt lines on standard error, one write(2) a line, so that lines of several threads
- * and processes do not mix. Any thread. Never code, output, file names or whole session ids.
+ * The log: logfmt lines on standard error, one write(2) a line, so that lines of several
+ * threads and processes do not mix. Any thread. Never code, output, file names or whole
+ * session ids.
  *
  *     viv_log(VIV_LOG_INFO, "sandbox_ready", "sandbox=%llu took_us=%lld", id, us);
  *
@@ -25,8 +26,8 @@ int viv_log_level_of(const char *name);
 void viv_log(enum viv_log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Writes `text` as a quoted logfmt value into buffer: printable ASCII as it is, the rest as
- * \xNN, cut to the buffer's size. Returns buffer. */
+/* Writes `text` as a quoted logfmt value into buffer: printable ASCII as it is, the rest
+ * as \xNN, cut to the buffer's size. Returns buffer. */
 const char *viv_log_quote(char *buffer, size_t size, const char *text);
 
 #endif

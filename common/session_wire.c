@@ -146,7 +146,8 @@ void session_done_put(char *to, const struct session_done *done) {
     put_u32(to + 26, done->files_left_out);
 }
 
-int session_done_get(struct slice payload, struct session_done *done, struct viv_error *err) {
+int session_done_get(struct slice payload, struct session_done *done,
+                     struct viv_error *err) {
     const char *from = payload.data;
 
     if (split(payload, SESSION_DONE_SIZE, NULL))
@@ -177,7 +178,8 @@ int session_claims_get(struct slice payload, struct slice claims[CLAIM_COUNT],
             return malformed(err, "RESULT");
         uint8_t tag = (uint8_t)next[0];
         uint32_t size = get_u32(next + 1);
-        if (tag < CLAIM_STATUS || tag >= CLAIM_COUNT || claims[tag].data || size > rest - 5)
+        if (tag < CLAIM_STATUS || tag >= CLAIM_COUNT || claims[tag].data ||
+            size > rest - 5)
             return malformed(err, "RESULT");
         claims[tag] = (struct slice){next + 5, size};
         next += 5 + (size_t)size;

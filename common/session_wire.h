@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The channel of a session: frames between vivarium-fcgi (the client) and the supervisor of the
- * session's sandbox, one call after another.
+ * The channel of a session: frames between vivarium-fcgi (the client) and the supervisor
+ * of the session's sandbox, one call after another.
  *
  *     client      EXEC (FILE DATA*)* RUN
  *     supervisor  REFUSED                                    nothing was written or run
  *             or  OUTPUT* RESULT? (FILE DATA* FILE_END | LEFT_OUT)* OUTPUT* DONE
  *
- * All frames of a call carry its sequence number, which the client counts up from 1 on each new
- * channel. FILE opens a file, the DATA frames after it are its content. OUTPUT comes as the code
- * writes it. RESULT holds the worker's own claims (executor/worker_wire.h has their form) and is
- * absent when the worker did not live to make them. DONE is the supervisor's verdict.
+ * All frames of a call carry its sequence number, which the client counts up from 1 on
+ * each new channel. FILE opens a file, the DATA frames after it are its content. OUTPUT
+ * comes as the code writes it. RESULT holds the worker's own claims
+ * (executor/worker_wire.h has their form) and is absent when the worker did not live to
+ * make them. DONE is the supervisor's verdict.
  *
- * The client takes all that a supervisor sends for an attacker's bytes; anything out of order
- * ends the sandbox. The supervisor trusts the client's numbers, not its manners.
+ * The client takes all that a supervisor sends for an attacker's bytes; anything out of
+ * order ends the sandbox. The supervisor trusts the client's numbers, not its manners.
  */
 #ifndef VIV_SESSION_WIRE_H
 #define VIV_SESSION_WIRE_H
@@ -39,10 +40,10 @@ enum session_frame {
     SESSION_DONE = 21,     /* struct session_done */
 };
 
-#define SESSION_CODE_MAX (16U << 20)
-#define SESSION_STDIN_MAX (16U << 20)
-#define SESSION_NAME_MAX 4096U
-#define SESSION_DATA_MAX (256U << 10)
+#define SESSION_CODE_MAX   (16U << 20)
+#define SESSION_STDIN_MAX  (16U << 20)
+#define SESSION_NAME_MAX   4096U
+#define SESSION_DATA_MAX   (256U << 10)
 #define SESSION_OUTPUT_MAX (64U << 10)
 #define SESSION_CLAIMS_MAX (17U << 20) /* max_result is at most 16M */
 #define SESSION_NONCE_SIZE 16
@@ -65,8 +66,9 @@ struct session_exec {
 #define SESSION_EXEC_SIZE 65
 
 enum session_refusal {
-    SESSION_NO_ROOM = 1,    /* the files do not fit into the session */
-    SESSION_IN_THE_WAY = 2, /* a folder, or something that is no folder, stands at its name */
+    SESSION_NO_ROOM = 1, /* the files do not fit into the session */
+    SESSION_IN_THE_WAY =
+        2, /* a folder, or something that is no folder, stands at its name */
     SESSION_NOT_WRITTEN = 3 /* another failure */
 };
 
@@ -112,8 +114,8 @@ struct session_done {
     bool variables_lost; /* in this call, or since the last one */
     bool stdout_truncated;
     bool stderr_truncated;
-    uint8_t signal;     /* that ended a crashed worker, or 0 */
-    uint8_t status;     /* its exit status where there was no signal */
+    uint8_t signal; /* that ended a crashed worker, or 0 */
+    uint8_t status; /* its exit status where there was no signal */
     uint32_t runtime_ms;
     uint32_t files_left_out; /* beyond those named by LEFT_OUT */
 };
@@ -123,9 +125,9 @@ struct session_done {
 /* Caps for each direction. */
 frame_cap session_cap_to_supervisor, session_cap_to_client;
 
-/* The put functions write exactly *_SIZE bytes. The get functions check every field and fail
- * with VIV_BAD_GATEWAY; they read the fixed part at the front of the payload, and *rest (which
- * may be NULL: then there must be none) is what follows it. */
+/* The put functions write exactly *_SIZE bytes. The get functions check every field and
+ * fail with VIV_BAD_GATEWAY; they read the fixed part at the front of the payload, and
+ * *rest (which may be NULL: then there must be none) is what follows it. */
 void session_exec_put(char *to, const struct session_exec *exec);
 int session_exec_get(struct slice payload, struct session_exec *exec, struct slice *rest,
                      struct viv_error *err);
@@ -136,25 +138,26 @@ void session_file_end_put(char *to, const struct session_file_end *end);
 int session_file_end_get(struct slice payload, struct session_file_end *end,
                          struct slice *rest, struct viv_error *err);
 void session_done_put(char *to, const struct session_done *done);
-int session_done_get(struct slice payload, struct session_done *done, struct viv_error *err);
+int session_done_get(struct slice payload, struct session_done *done,
+                     struct viv_error *err);
 
 /*
  * The claims of a worker: items of u8 tag, u32 length, bytes, each tag at most once.
  * The tags are those of executor/runner.py.
  */
 enum session_claim {
-    CLAIM_STATUS = 1,      /* u8: 0 ran to its end, 1 an exception */
-    CLAIM_VALUE = 2,       /* JSON text; absent is null */
-    CLAIM_VALUE_TYPE = 3,  /* text */
-    CLAIM_VALUE_CUT = 4,   /* u8 1 */
-    CLAIM_ERROR_TYPE = 5,  /* text */
-    CLAIM_ERROR_TEXT = 6,  /* text */
-    CLAIM_ERROR_LINE = 7,  /* u32 */
+    CLAIM_STATUS = 1,     /* u8: 0 ran to its end, 1 an exception */
+    CLAIM_VALUE = 2,      /* JSON text; absent is null */
+    CLAIM_VALUE_TYPE = 3, /* text */
+    CLAIM_VALUE_CUT = 4,  /* u8 1 */
+    CLAIM_ERROR_TYPE = 5, /* text */
+    CLAIM_ERROR_TEXT = 6, /* text */
+    CLAIM_ERROR_LINE = 7, /* u32 */
     CLAIM_COUNT
 };
 
-/* Splits claims by tag: claims[tag].data is NULL where a tag is absent. The slices borrow from
- * the payload and nothing is said of their content. Fails with VIV_BAD_GATEWAY. */
+/* Splits claims by tag: claims[tag].data is NULL where a tag is absent. The slices borrow
+ * from the payload and nothing is said of their content. Fails with VIV_BAD_GATEWAY. */
 int session_claims_get(struct slice payload, struct slice claims[CLAIM_COUNT],
                        struct viv_error *err);
 

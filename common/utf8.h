@@ -14,8 +14,8 @@ bool utf8_valid(const char *text, size_t size);
 /* Whether valid UTF-8 holds a control character: Unicode's Cc, that is C0, DEL and C1. */
 bool utf8_has_control(const char *text, size_t size);
 
-/* The largest length up to `limit` at which `text` can be cut without cutting a sequence; bytes
- * that are not UTF-8 may be cut anywhere. */
+/* The largest length up to `limit` at which `text` can be cut without cutting a sequence;
+ * bytes that are not UTF-8 may be cut anywhere. */
 size_t utf8_cut(const char *text, size_t size, size_t limit);
 
 #endif

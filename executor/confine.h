@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a process gives up for ever: capabilities, new privileges, resources, inherited
+ * descriptors. Each function changes the calling process, which has one thread. A failure
+ * means that the process is not confined; its caller must end it.
+ */
+#ifndef VIV_CONFINE_H
+#define VIV_CONFINE_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* Becomes the session's user inside its user namespace and keeps its capabilities. */
+int confine_become_session_user(struct viv_error *err);
+
+/* Drops every capability of all sets but those in the mask `kept` (bits 1 << CAP_...),
+ * which stay effective and permitted; locks the secure bits. */
+int confine_capabilities(uint64_t kept, struct viv_error *err);
+
+/* Drops every capability but those in the mask `kept` from the effective, permitted and
+ * inheritable sets. Enough for a process that is ours; one that runs the code of a user
+ * gives up the rest by confine_capabilities(). */
+int confine_to_capabilities(uint64_t kept, struct viv_error *err);
+
+/* Sets no_new_privs, makes the process not dumpable, so that no process of its user may
+ * trace it or read its memory, and checks both. */
+int confine_privileges(struct viv_error *err);
+
+/* The limits of a worker. `address_space` and `file_size` in bytes. */
+int confine_resources(uint64_t address_space, uint64_t file_size, uint64_t threads,
+                      struct viv_error *err);
+
+/* Closes every descriptor from `first` on. */
+int confine_descriptors(unsigned first, struct viv_error *err);
+
+#endif

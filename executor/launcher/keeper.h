@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The keeper: the process that an administrator starts and stops. It stays outside the
+ * user namespace of the sandboxes, writes that namespace's map, takes connections on the
+ * executor's socket, checks by peer credentials who is there, and hands them to the
+ * launcher. It speaks no protocol and, once the launcher runs, has no capability but the
+ * one to end it.
+ */
+#ifndef VIV_KEEPER_H
+#define VIV_KEEPER_H
+
+#include "common/settings.h"
+
+/* Runs until SIGTERM, SIGINT or the end of the launcher. `program` is vivarium-zygote,
+ * open. Returns the exit status: 0 after a stop that was asked for. */
+int keeper_run(const struct settings *settings, int program);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/launcher/launcher.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/io.h"
+#include "common/log.h"
+#include "executor/launcher/host_memory.h"
+#include "executor/launcher/launcher_state.h"
+#include "executor/launcher/user_namespace.h"
+
+#define RETRY_FIRST_MS         100
+#define RETRY_LAST_MS          5000
+#define MEMORY_LOOK_MS         250
+#define SANDBOX_START_LIMIT_MS 60000 /* a zygote may have to be started first */
+
+unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state) {
+    unsigned count = 0;
+
+    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        count += one->sandbox.state == state;
+    return count;
+}
+
+static struct launcher *of_zygote(struct event_source *source) {
+    return (struct launcher *)((char *)source - offsetof(struct launcher, zygote_source));
+}
+
+/* ---- sandboxes ---- */
+
+void launcher_end_sandbox(struct managed_sandbox *managed) {
+    managed->sandbox.state = SANDBOX_ENDING;
+    sandbox_kill(&managed->sandbox);
+}
+
+static void forget(struct managed_sandbox *managed) {
+    struct managed_sandbox **link = &managed->launcher->sandboxes;
+
+    while (*link != managed)
+        link = &(*link)->next;
+    *link = managed->next;
+    event_loop_remove(&managed->launcher->loop, &managed->source);
+    close(managed->source.fd);
+    free(managed);
+}
+
+/* A start has failed: the client that waits longest hears of it, and the next attempt
+ * comes later after each failure in a row. */
+static void start_failed(struct launcher *launcher, const struct viv_error *failure) {
+    int64_t wait_ms = RETRY_FIRST_MS;
+
+    for (int i = 0; i < launcher->failures && wait_ms < RETRY_LAST_MS; i++)
+        wait_ms *= 2;
+    launcher->failures++;
+    launcher->start_at = viv_after_ms(wait_ms);
+    snprintf(launcher->reason, sizeof launcher->reason, "%s", failure->message);
+    viv_log(VIV_LOG_ERROR, "sandbox_not_started", "reason=\"%s\" retry_ms=%lld",
+            failure->message, (long long)wait_ms);
+    launcher_fail_waiting(launcher, failure);
+}
+
+/* The lowest slot that no live sandbox has. */
+static uint32_t free_slot(const struct launcher *launcher) {
+    uint32_t slot = 0;
+
+    for (const struct managed_sandbox *one = launcher->sandboxes; one;)
+        if (one->sandbox.slot == slot) {
+            slot++;
+            one = launcher->sandboxes;
+        } else {
+            one = one->next;
+        }
+    return slot;
+}
+
+static void became_ready(struct managed_sandbox *managed) {
+    struct launcher *launcher = managed->launcher;
+
+    launcher->proven = true;
+    launcher->failures = 0;
+    launcher->reason[0] = '\0';
+    managed->sandbox.state = SANDBOX_READY;
+    viv_log(VIV_LOG_DEBUG, "sandbox_ready", "sandbox=%llu took_us=%lld",
+            (unsigned long long)managed->sandbox.number,
+            (long long)((viv_now() - managed->sandbox.started) / 1000));
+    if (!launcher_serve_waiting(launcher, managed) &&
+        launcher_count(launcher, SANDBOX_READY) > launcher->settings->pool_size)
+        launcher_end_sandbox(managed);
+}
+
+static void close_all(const int *fds, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+static void supervisor_says(struct event_source *source) {
+    struct managed_sandbox *managed = (struct managed_sandbox *)source;
+    struct control_message message;
+    int fds[SPAWN_FD_COUNT];
+    size_t fd_count;
+    struct viv_error err;
+    ssize_t got = io_receive_message(source->fd, &message, sizeof message, fds,
+                                     SPAWN_FD_COUNT, &fd_count, &err);
+
+    if (got < 0 && err.code == VIV_UNAVAILABLE)
+        return;
+    if (got == sizeof message && message.what == CONTROL_SPAWN &&
+        fd_count == SPAWN_FD_COUNT) {
+        zygote_process_spawn(&managed->launcher->zygote, managed->sandbox.number, fds);
+        return;
+    }
+    if (got > 0)
+        close_all(fds, fd_count);
+    if (got == sizeof message && message.what == CONTROL_READY && fd_count == 0 &&
+        managed->sandbox.state == SANDBOX_STARTING) {
+        became_ready(managed);
+        return;
+    }
+    /* Its end, or what no supervisor of ours sends. It is reaped when it is dead. */
+    event_loop_remove(&managed->launcher->loop, source);
+    sandbox_kill(&managed->sandbox);
+}
+
+static int start_sandbox(struct launcher *launcher, struct viv_error *err) {
+    struct managed_sandbox *managed = viv_xcalloc(1, sizeof *managed);
+
+    managed->launcher = launcher;
+    managed->sandbox.number = ++launcher->last_number;
+    managed->sandbox.slot = free_slot(launcher);
+    if (FIRST_SESSION_ID + managed->sandbox.slot >= OUTER_IDS ||
+        sandbox_start(&managed->sandbox, &launcher->setup, err)) {
+        free(managed);
+        return -1;
+    }
+    managed->source = (struct event_source){managed->sandbox.control, supervisor_says};
+    managed->next = launcher->sandboxes;
+    launcher->sandboxes = managed;
+    if (event_loop_add(&launcher->loop, &managed->source, err)) {
+        launcher_end_sandbox(managed);
+        return -1;
+    }
+    return 0;
+}
+
+void launcher_refill(struct launcher *launcher) {
+    struct viv_error err;
+    uint64_t wanted = launcher->settings->pool_size;
+
+    if (launcher->stopping || viv_now() < launcher->start_at)
+        return;
+    if (!launcher->proven && wanted == 0)
+        wanted = 1;
+    wanted += launcher_count_waiting(launcher);
+    for (uint64_t there = launcher_count(launcher, SANDBOX_STARTING) +
+                          launcher_count(launcher, SANDBOX_READY);
+         there < wanted; there++)
+        if (start_sandbox(launcher, &err)) {
+            start_failed(launcher, &err);
+            return;
+        }
+}
+
+/* ---- the zygote ---- */
+
+static void zygote_lost(struct launcher *launcher, const char *reason) {
+    if (launcher->zygote.socket >= 0)
+        event_loop_remove(&launcher->loop, &launcher->zygote_source);
+    zygote_process_lost(&launcher->zygote, reason);
+}
+
+static void zygote_says(struct event_source *source) {
+    struct launcher *launcher = of_zygote(source);
+    const struct control_message failed = {CONTROL_WORKER_FAILED};
+    struct spawn_reply reply;
+    struct viv_error err;
+    int got = zygote_process_receive(&launcher->zygote, &reply, &err);
+
+    if (got < 0) {
+        zygote_lost(launcher, err.message);
+        return;
+    }
+    if (got == 0 || reply.failed == 0)
+        return;
+    viv_log(VIV_LOG_WARNING, "worker_not_made", "sandbox=%llu reason=\"%s\"",
+            (unsigned long long)reply.sandbox, strerror(reply.failed));
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.number == reply.sandbox)
+            io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
+}
+
+static void start_zygote(struct launcher *launcher) {
+    struct viv_error err;
+
+    if (zygote_process_start(&launcher->zygote, &err)) {
+        zygote_process_lost(&launcher->zygote, err.message);
+        return;
+    }
+    launcher->zygote_source = (struct event_source){launcher->zygote.socket, zygote_says};
+    if (event_loop_add(&launcher->loop, &launcher->zygote_source, &err))
+        zygote_process_lost(&launcher->zygote, err.message);
+}
+
+/* ---- children that have ended ---- */
+
+static void sandbox_ended(struct managed_sandbox *managed) {
+    struct launcher *launcher = managed->launcher;
+    struct viv_error failure;
+    enum sandbox_state state = managed->sandbox.state;
+
+    if (state != SANDBOX_ENDING)
+        viv_log(VIV_LOG_WARNING, "sandbox_lost", "sandbox=%llu state=%d",
+                (unsigned long long)managed->sandbox.number, state);
+    forget(managed);
+    if (state == SANDBOX_STARTING) {
+        viv_fail(&failure, VIV_SYSTEM,
+                 "a sandbox could not be set up: the log has the reason");
+        start_failed(launcher, &failure);
+    }
+}
+
+static void reap(struct launcher *launcher) {
+    pid_t pid;
+
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
+        if (pid == launcher->zygote.pid) {
+            launcher->zygote.pid = 0;
+            if (launcher->zygote.socket >= 0)
+                zygote_lost(launcher, "the zygote died");
+            continue;
+        }
+        for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+            if (one->sandbox.pid == pid) {
+                sandbox_ended(one);
+                break;
+            }
+    }
+}
+
+static void child_ended(struct event_source *source) {
+    struct launcher *launcher =
+        (struct launcher *)((char *)source - offsetof(struct launcher, child_ended));
+    struct signalfd_siginfo info;
+
+    if (read(source->fd, &info, sizeof info) == sizeof info)
+        reap(launcher);
+}
+
+/* ---- the keeper ---- */
+
+static void keeper_says(struct event_source *source) {
+    struct launcher *launcher =
+        (struct launcher *)((char *)source - offsetof(struct launcher, keeper));
+    char byte;
+    int fd = -1;
+    size_t fd_count;
+    struct viv_error err;
+    ssize_t got =
+        io_receive_message(source->fd, &byte, sizeof byte, &fd, 1, &fd_count, &err);
+
+    if (got > 0 && fd_count == 1) {
+        launcher_add_client(launcher, fd);
+    } else if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
+        event_loop_remove(&launcher->loop, source);
+        launcher->stopping = true;
+    }
+}
+
+/* ---- memory of the host ---- */
+
+/* The host must not die for one session: the one whose worker is largest is stopped. */
+static void stop_largest(struct launcher *launcher) {
+    const struct control_message stop = {CONTROL_STOP_FOR_MEMORY};
+    struct managed_sandbox *largest = NULL;
+    uint64_t most = 0;
+
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next) {
+        if (one->sandbox.state != SANDBOX_TAKEN)
+            continue;
+        uint64_t size = host_memory_of_children(launcher->setup.proc, one->sandbox.pid);
+        if (size > most) {
+            most = size;
+            largest = one;
+        }
+    }
+    if (!largest)
+        return;
+    viv_log(VIV_LOG_WARNING, "stopped_for_memory", "sandbox=%llu size_mb=%llu",
+            (unsigned long long)largest->sandbox.number,
+            (unsigned long long)(most >> 20));
+    io_send_message(largest->sandbox.control, &stop, sizeof stop, NULL, 0, NULL);
+}
+
+static void watch_memory(struct launcher *launcher) {
+    if (viv_now() < launcher->memory_at)
+        return;
+    if (host_memory_available(launcher->setup.proc) <
+        launcher->settings->min_free_memory / 2)
+        stop_largest(launcher);
+    launcher->memory_at = viv_after_ms(MEMORY_LOOK_MS);
+}
+
+/* ---- start, loop, stop ---- */
+
+static int watch_children(struct launcher *launcher, struct viv_error *err) {
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    launcher->child_ended = (struct event_source){
+        signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK), child_ended};
+    if (launcher->child_ended.fd < 0)
+        return viv_fail(err, VIV_SYSTEM, "signalfd: %m");
+    return event_loop_add(&launcher->loop, &launcher->child_ended, err);
+}
+
+static int init(struct launcher *launcher, const struct launcher_start *start,
+                struct viv_error *err) {
+    *launcher = (struct launcher){
+        .settings = start->settings,
+        .setup = {start->settings, start->proc, start->ordinary},
+        .zygote = {.settings = start->settings,
+                   .program = start->program,
+                   .proc = start->proc,
+                   .ordinary = start->ordinary,
+                   .socket = -1},
+        .keeper = {start->keeper, keeper_says},
+    };
+    if (event_loop_init(&launcher->loop, err) || watch_children(launcher, err) ||
+        io_set_nonblocking(start->keeper, err))
+        return -1;
+    return event_loop_add(&launcher->loop, &launcher->keeper, err);
+}
+
+static viv_time earliest(viv_time a, viv_time b) { return a < b ? a : b; }
+
+/* What is due by the clock; returns when something is due again. */
+static viv_time keep_time(struct launcher *launcher) {
+    viv_time now = viv_now();
+
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.state == SANDBOX_STARTING &&
+            now - one->sandbox.started > SANDBOX_START_LIMIT_MS * VIV_MS)
+            sandbox_kill(&one->sandbox);
+    if (launcher->zygote.pid == 0 && now >= launcher->zygote.start_at)
+        start_zygote(launcher);
+    watch_memory(launcher);
+    launcher_refill(launcher);
+    viv_time next = earliest(launcher->memory_at, launcher_expire_waiting(launcher));
+    return launcher->zygote.pid == 0 ? earliest(next, launcher->zygote.start_at) : next;
+}
+
+static void stop(struct launcher *launcher) {
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        sandbox_kill(&one->sandbox);
+    if (launcher->zygote.pid > 0)
+        kill(launcher->zygote.pid, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        ;
+}
+
+int launcher_run(const struct launcher_start *start) {
+    struct launcher launcher;
+    struct viv_error err;
+
+    if (init(&launcher, start, &err)) {
+        viv_log(VIV_LOG_ERROR, "launcher_not_started", "reason=\"%s\"", err.message);
+        return EXIT_FAILURE;
+    }
+    while (!launcher.stopping) {
+        viv_time next = keep_time(&launcher);
+        if (event_loop_turn(&launcher.loop, next, &err)) {
+            viv_log(VIV_LOG_ERROR, "launcher_fails", "reason=\"%s\"", err.message);
+            break;
+        }
+    }
+    stop(&launcher);
+    return launcher.stopping ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The launcher: the process in the outer user namespace that makes sandboxes, keeps a
+ * pool of ready ones, hands them to clients, watches the host's memory and reaps. One
+ * thread, one loop, which waits for nothing but its descriptors.
+ */
+#ifndef VIV_LAUNCHER_H
+#define VIV_LAUNCHER_H
+
+#include <stdbool.h>
+
+#include "common/settings.h"
+
+/* What the launcher is given by the process that started it. */
+struct launcher_start {
+    const struct settings *settings;
+    int keeper;  /* SOCK_SEQPACKET: connections of clients come from there; its end is the
+                    end */
+    int program; /* vivarium-zygote, open */
+    int proc;    /* /proc of the host */
+    bool ordinary; /* the executor runs as an ordinary user */
+};
+
+/* For a process that has entered its namespaces and the template root. Returns the exit
+ * status when the keeper is gone and every child has been reaped. */
+int launcher_run(const struct launcher_start *start);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* What launcher.c and launcher_clients.c share. */
+#ifndef VIV_LAUNCHER_STATE_H
+#define VIV_LAUNCHER_STATE_H
+
+#include "executor/launcher/event_loop.h"
+#include "executor/launcher/launcher.h"
+#include "executor/launcher/sandbox.h"
+#include "executor/launcher/zygote_process.h"
+
+/* A sandbox in the launcher's list. */
+struct managed_sandbox {
+    struct event_source source; /* its control socket */
+    struct launcher *launcher;
+    struct managed_sandbox *next;
+    struct sandbox sandbox;
+};
+
+/* A connection of vivarium-fcgi. */
+struct client {
+    struct event_source source;
+    struct launcher *launcher;
+    struct client *next;
+    bool waiting; /* for a sandbox */
+    viv_time waits_until;
+    uint64_t order; /* of arrival among those that wait */
+    char record[EXECUTOR_BYTES_MAX];
+    size_t record_size;
+};
+
+struct launcher {
+    const struct settings *settings;
+    struct event_loop loop;
+    struct sandbox_setup setup;
+    struct zygote_process zygote;
+    struct event_source keeper, child_ended, zygote_source;
+    struct managed_sandbox *sandboxes; /* by number, the newest first */
+    struct client *clients;
+    uint64_t last_number;
+    uint64_t last_order;
+    bool proven;        /* a sandbox has become ready since the start */
+    int failures;       /* of starting sandboxes, in a row */
+    viv_time start_at;  /* no sandbox is started before it */
+    viv_time memory_at; /* of the next look at the host's memory */
+    bool stopping;
+    char reason[VIV_ERROR_MESSAGE_MAX]; /* why sandboxes cannot be started, or "" */
+};
+
+/* Takes a connection over. */
+void launcher_add_client(struct launcher *launcher, int fd);
+
+/* Gives a ready sandbox to the client that has waited longest; false when none waits. */
+bool launcher_serve_waiting(struct launcher *launcher, struct managed_sandbox *managed);
+
+/* Answers the client that has waited longest with a failure. */
+void launcher_fail_waiting(struct launcher *launcher, const struct viv_error *failure);
+
+/* Fails those that have waited too long; returns when to look again. */
+viv_time launcher_expire_waiting(struct launcher *launcher);
+
+unsigned launcher_count_waiting(const struct launcher *launcher);
+unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state);
+
+/* Starts sandboxes until the pool is full and every waiting client will have one. */
+void launcher_refill(struct launcher *launcher);
+
+void launcher_end_sandbox(struct managed_sandbox *managed);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One sandbox as the launcher sees it: a supervisor in namespaces of its own, which asks
+ * for its worker, becomes ready, is handed to a client, ends. Only the launcher's one
+ * thread.
+ *
+ *     STARTING --READY--> READY --acquired--> TAKEN --ended or died--> reaped
+ */
+#ifndef VIV_SANDBOX_H
+#define VIV_SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/clock.h"
+#include "common/error.h"
+#include "common/executor_wire.h"
+#include "common/settings.h"
+
+enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_TAKEN, SANDBOX_ENDING };
+
+struct sandbox {
+    uint64_t number;
+    enum sandbox_state state;
+    pid_t pid;     /* of the supervisor, in the launcher's PID namespace */
+    int control;   /* SOCK_SEQPACKET to it */
+    uint32_t slot; /* makes its user; unique among live sandboxes */
+    viv_time started;
+    char record[EXECUTOR_BYTES_MAX];
+    size_t record_size;
+};
+
+/* What a new sandbox needs to know of its launcher. */
+struct sandbox_setup {
+    const struct settings *settings;
+    int proc;      /* /proc of the host */
+    bool ordinary; /* the executor runs as an ordinary user */
+};
+
+/* Starts a supervisor in new namespaces; returns before it is ready. On failure nothing
+ * is left. The caller owns sandbox->control and reaps sandbox->pid. */
+int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup,
+                  struct viv_error *err);
+
+/* Hands a new session channel to the supervisor; returns the client's end, or -1. */
+int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err);
+
+/* Kills the supervisor and with it, by the kernel, all that is in its PID namespace. It
+ * is reaped later. */
+void sandbox_kill(struct sandbox *sandbox);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * User namespaces: the outer one, in which the launcher, the zygote and all sandboxes
+ * live, and the one of each session inside it.
+ *
+ *     the executor started as    outer namespace                   session namespace
+ *     root                       0-65535 -> uid_base-uid_base+65535  1000 -> 2 + slot
+ * (outer) an ordinary user           0 -> that user                      1000 -> 0
+ * (outer)
+ */
+#ifndef VIV_USER_NAMESPACE_H
+#define VIV_USER_NAMESPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+
+#define OUTER_IDS        65536U
+#define ZYGOTE_ID        1U /* in the outer namespace of a root executor */
+#define FIRST_SESSION_ID 2U
+
+/* Writes the map of the outer namespace of process `pid`; for its parent, which is in the
+ * initial namespace. `uid_base` counts for root only. */
+int user_namespace_map_outer(pid_t pid, uint64_t uid_base, struct viv_error *err);
+
+/* Writes the map of a session's namespace; for the launcher. `proc` is a descriptor of
+ * /proc, `outer_id` the session's user and group in the outer namespace; `ordinary`: the
+ * executor runs as an ordinary user. */
+int user_namespace_map_session(int proc, pid_t pid, uint32_t outer_id, bool ordinary,
+                               struct viv_error *err);
+
+#endif

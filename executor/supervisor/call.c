@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/supervisor/call.h"
+
+int call_begin(struct call *call, int home, const struct frame *frame,
+               struct viv_error *err) {
+    struct slice text;
+
+    if (call->phase != CALL_NONE || frame->type != SESSION_EXEC)
+        return viv_fail(err, VIV_BAD_GATEWAY, "a frame of type %u without a call",
+                        frame->type);
+    *call = (struct call){.sequence = frame->sequence};
+    upload_init(&call->upload, home);
+    if (session_exec_get(frame->payload, &call->exec, &text, err) ||
+        buffer_append(&call->text, text.data, text.size, text.size, err))
+        return -1;
+    call->phase = CALL_RECEIVING;
+    return 0;
+}
+
+int call_receive_file(struct call *call, const struct frame *frame,
+                      struct viv_error *err) {
+    if (call->phase != CALL_RECEIVING || frame->sequence != call->sequence)
+        return viv_fail(err, VIV_BAD_GATEWAY, "a file out of its call");
+    if (frame->type == SESSION_FILE) {
+        upload_open(&call->upload, frame->payload);
+        return 0;
+    }
+    if (frame->type != SESSION_DATA || (call->upload.file < 0 && !call->upload.failed))
+        return viv_fail(err, VIV_BAD_GATEWAY, "content without a file");
+    upload_write(&call->upload, frame->payload);
+    return 0;
+}
+
+size_t call_admit_output(struct call *call, int stream, size_t size) {
+    struct call_output *output = &call->output[stream];
+    uint64_t room = call->exec.max_output - output->sent;
+
+    if (size > room) {
+        output->truncated = true;
+        size = (size_t)room;
+    }
+    output->sent += size;
+    return size;
+}
+
+void call_end(struct call *call) {
+    if (call->phase == CALL_NONE)
+        return;
+    buffer_clear(&call->text);
+    upload_clear(&call->upload);
+    home_snapshot_clear(&call->before);
+    *call = (struct call){0};
+}

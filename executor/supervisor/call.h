@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One call of a session as its supervisor runs it, from the EXEC frame to DONE. Holds
+ * what belongs to the call alone; who sends and receives is supervisor.c.
+ *
+ *     NONE --EXEC--> RECEIVING --RUN--> WAITING (for a worker) --> RUNNING --> NONE
+ */
+#ifndef VIV_CALL_H
+#define VIV_CALL_H
+
+#include <stdbool.h>
+
+#include "common/bytes.h"
+#include "common/clock.h"
+#include "common/session_wire.h"
+#include "executor/supervisor/home_walk.h"
+#include "executor/supervisor/upload.h"
+
+enum call_phase { CALL_NONE, CALL_RECEIVING, CALL_WAITING, CALL_RUNNING };
+
+/* One output stream of the running code. */
+struct call_output {
+    uint64_t sent; /* bytes */
+    bool truncated;
+};
+
+struct call {
+    enum call_phase phase;
+    uint32_t sequence;
+    struct session_exec exec;
+    struct buffer text; /* the code, then the standard input */
+    struct upload upload;
+    struct home_snapshot before;
+    viv_time began;
+    viv_time deadline; /* of the code, then of its grace */
+    bool interrupted;  /* the deadline has passed, SIGINT was sent */
+    bool client_gone;  /* its client has left: nothing is sent any more */
+    struct call_output output[2];
+};
+
+/* Takes an EXEC frame. */
+int call_begin(struct call *call, int home, const struct frame *frame,
+               struct viv_error *err);
+
+/* Takes a FILE or DATA frame of a RECEIVING call. */
+int call_receive_file(struct call *call, const struct frame *frame,
+                      struct viv_error *err);
+
+/* Bytes of stream 0 or 1 that may still be sent, of `size` that came; marks the stream as
+ * truncated when that is less. */
+size_t call_admit_output(struct call *call, int stream, size_t size);
+
+/* Frees what the call holds; NONE afterwards. */
+void call_end(struct call *call);
+
+#endif

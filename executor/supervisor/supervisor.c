@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loop: one poll(2) over the launcher's socket, the session channel and the worker.
+ * Whatever takes time happens to the worker only; the supervisor itself blocks no longer
+ * than a client that does not read, and that one is given up after CLIENT_LIMIT_MS.
+ */
+#include "executor/supervisor/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/io.h"
+#include "common/log.h"
+#include "executor/supervisor/call.h"
+#include "executor/supervisor/collect.h"
+#include "executor/supervisor/supervisor_setup.h"
+#include "executor/supervisor/worker_process.h"
+
+#define CLIENT_LIMIT_MS       30000 /* to take one frame */
+#define WORKER_START_LIMIT_MS 60000 /* a zygote may have to be started first */
+#define WORKER_RETRY_MS       200
+#define STILLBORN_MAX         5
+#define WORKER_EXIT_LIMIT_MS                                                             \
+    500 /* from the end of its channel to the end of the process */
+
+struct supervisor {
+    struct supervisor_descriptors own;
+    int client; /* the session channel, or -1 */
+    struct frame_reader from_client;
+    struct buffer to_client; /* output frames that the socket did not take yet */
+    struct worker_process worker;
+    viv_time retry_at;   /* of asking for a worker that could not be made */
+    int stillborn;       /* workers in a row that ended before they were ready */
+    bool variables_lost; /* and not yet told */
+    bool announced;      /* the launcher knows that the sandbox is ready */
+    struct call call;
+};
+
+__attribute__((noreturn)) static void give_up(const struct viv_error *err) {
+    viv_log(VIV_LOG_WARNING, "supervisor_ends", "reason=\"%s\"", err->message);
+    _exit(1);
+}
+
+static void drop_client(struct supervisor *self) {
+    close_and_clear(&self->client);
+    frame_reader_clear(&self->from_client);
+    buffer_clear(&self->to_client);
+    /* What runs goes on; what was still arriving never does. */
+    if (self->call.phase == CALL_RECEIVING)
+        call_end(&self->call);
+    self->call.client_gone = true;
+}
+
+static void tell_launcher_ready(struct supervisor *self) {
+    const struct control_message ready = {CONTROL_READY};
+    struct viv_error err;
+
+    if (!self->announced &&
+        io_send_message(self->own.control, &ready, sizeof ready, NULL, 0, &err))
+        give_up(&err);
+    self->announced = true;
+}
+
+static void ask_for_worker(struct supervisor *self) {
+    struct viv_error err;
+
+    if (worker_process_ask(&self->worker, &self->own, &err) == 0)
+        return;
+    viv_log(VIV_LOG_WARNING, "worker_not_asked_for", "reason=\"%s\"", err.message);
+    worker_process_forget(&self->worker);
+    self->retry_at = viv_after_ms(WORKER_RETRY_MS);
+}
+
+/* ---- sending to the client ---- */
+
+/* Sends what was queued before; blocks. */
+static int flush_queue(struct supervisor *self) {
+    struct iovec queued = {self->to_client.data, self->to_client.size};
+
+    if (self->client < 0)
+        return -1;
+    if (io_write_full(self->client, &queued, 1, viv_after_ms(CLIENT_LIMIT_MS), NULL)) {
+        drop_client(self);
+        return -1;
+    }
+    buffer_clear(&self->to_client);
+    return 0;
+}
+
+/* Sends one frame of up to two parts; blocks. */
+static int send_parts(void *context, uint8_t type, struct slice first,
+                      struct slice second) {
+    struct supervisor *self = context;
+    struct iovec payload[2] = {{(void *)first.data, first.size},
+                               {(void *)second.data, second.size}};
+
+    if (self->call.client_gone || flush_queue(self))
+        return -1;
+    if (frame_send(self->client, type, self->call.sequence, payload, 2,
+                   viv_after_ms(CLIENT_LIMIT_MS), NULL) == 0)
+        return 0;
+    drop_client(self);
+    return -1;
+}
+
+static int send_frame(struct supervisor *self, uint8_t type, const void *data,
+                      size_t size) {
+    return send_parts(self, type, (struct slice){data, size}, (struct slice){0});
+}
+
+/* Sends as much of the queue as the socket takes now. */
+static void flush_some(struct supervisor *self) {
+    while (self->client >= 0 && self->to_client.size > 0) {
+        ssize_t sent = send(self->client, self->to_client.data, self->to_client.size,
+                            MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent > 0)
+            buffer_consume(&self->to_client, (size_t)sent);
+        else if (errno == EAGAIN)
+            return;
+        else if (errno != EINTR)
+            drop_client(self);
+    }
+}
+
+/* ---- the output of the worker ---- */
+
+/* Queues bytes of a stream for the client of the running call, up to its limit. The queue
+ * is bounded by that limit. */
+static void queue_output(struct supervisor *self, int stream, char *chunk, size_t size) {
+    size_t admitted = call_admit_output(&self->call, stream, size);
+
+    if (admitted == 0 || self->call.client_gone)
+        return;
+    chunk[-1] = (char)(stream + 1);
+    if (frame_queue(&self->to_client, SESSION_OUTPUT, self->call.sequence, chunk - 1,
+                    admitted + 1, SIZE_MAX / 2, NULL))
+        self->call.output[stream].truncated = true;
+}
+
+/* Reads at most `limit` bytes of a stream that are there now; what comes between calls is
+ * dropped. Returns the number read. */
+static size_t pump(struct supervisor *self, int stream, size_t limit) {
+    char block[1 + SESSION_OUTPUT_MAX];
+
+    if (limit > SESSION_OUTPUT_MAX)
+        limit = SESSION_OUTPUT_MAX;
+    ssize_t got = read(self->worker.output[stream], block + 1, limit);
+    if (got < 0)
+        return 0;
+    if (got == 0)
+        close_and_clear(&self->worker.output[stream]);
+    else if (self->call.phase == CALL_RUNNING)
+        queue_output(self, stream, block + 1, (size_t)got);
+    return (size_t)got;
+}
+
+/* Reads what the pipes hold now and not what a flood adds meanwhile. */
+static void pump_what_is_there(struct supervisor *self) {
+    for (int stream = 0; stream < 2; stream++) {
+        int there = 0;
+        if (self->worker.output[stream] < 0 ||
+            ioctl(self->worker.output[stream], FIONREAD, &there))
+            continue;
+        while (there > 0) {
+            size_t got = pump(self, stream, (size_t)there);
+            if (got == 0)
+                break;
+            there -= (int)got;
+        }
+    }
+}
+
+/* ---- a call ---- */
+
+static void refuse_call(struct supervisor *self) {
+    char payload[SESSION_REFUSED_SIZE];
+
+    session_refused_put(payload, &self->call.upload.refused);
+    send_frame(self, SESSION_REFUSED, payload, sizeof payload);
+    call_end(&self->call);
+}
+
+static uint32_t runtime_ms(const struct call *call) {
+    return (uint32_t)((viv_now() - call->began + VIV_MS / 2) / VIV_MS);
+}
+
+/* Sends all that follows the output: the claims, the files, the verdict. */
+static void finish_call(struct supervisor *self, struct session_done *done,
+                        struct slice claims) {
+    struct call *call = &self->call;
+    char payload[SESSION_DONE_SIZE];
+    const struct collection collection = {
+        .home = self->own.home,
+        .before = &call->before,
+        .max_files = call->exec.max_output_files,
+        .max_file_size = call->exec.max_file_size,
+        .max_total = call->exec.max_output_total,
+        .send = send_parts,
+        .context = self,
+    };
+
+    done->runtime_ms = runtime_ms(call);
+    pump_what_is_there(self);
+    if (claims.data && !call->client_gone)
+        send_frame(self, SESSION_RESULT, claims.data, claims.size);
+    if (!call->client_gone)
+        collect_files(&collection, &done->files_left_out, NULL);
+    memcpy(done->nonce, call->exec.nonce, sizeof done->nonce);
+    done->stdout_truncated = call->output[0].truncated;
+    done->stderr_truncated = call->output[1].truncated;
+    done->variables_lost = self->variables_lost;
+    session_done_put(payload, done);
+    if (send_frame(self, SESSION_DONE, payload, sizeof payload) == 0)
+        self->variables_lost = false;
+    call_end(&self->call);
+}
+
+/* A worker that ended before it was ready: what it said of the reason is for the log, for
+ * no code of a user had run in it. The next one comes later. */
+static void replace_stillborn(struct supervisor *self) {
+    char text[512], quoted[1024];
+
+    worker_process_end(&self->worker);
+    ssize_t got = read(self->worker.output[1], text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    viv_log(VIV_LOG_ERROR, "worker_not_started", "said=%s",
+            viv_log_quote(quoted, sizeof quoted, text));
+    worker_process_forget(&self->worker);
+    if (++self->stillborn == STILLBORN_MAX)
+        give_up(&(struct viv_error){VIV_SYSTEM, "no worker can be started"});
+    self->retry_at = viv_after_ms(WORKER_RETRY_MS);
+}
+
+/* Ends the worker, and the call that it ran with `outcome`, and asks for another one. */
+static void replace_worker(struct supervisor *self, enum session_outcome outcome) {
+    struct session_done done = {.outcome = outcome};
+    bool was_running = self->worker.state == WORKER_RUNNING;
+    struct worker_end end = worker_process_end(&self->worker);
+
+    done.signal = (uint8_t)end.signal;
+    done.status = (uint8_t)end.status;
+    self->variables_lost = true;
+    if (was_running)
+        finish_call(self, &done, (struct slice){0});
+    worker_process_forget(&self->worker);
+    ask_for_worker(self);
+}
+
+static void start_call(struct supervisor *self) {
+    struct call *call = &self->call;
+    struct viv_error err;
+    struct worker_call worker_call = {
+        .number = call->exec.number,
+        .max_result = call->exec.max_result,
+        .code_size = call->exec.code_size,
+        .has_stdin = call->exec.has_stdin,
+        .stdin_size = call->exec.stdin_size,
+    };
+
+    if (upload_commit(&call->upload)) {
+        refuse_call(self);
+        return;
+    }
+    upload_clear(&call->upload);
+    if (home_snapshot_take(&call->before, self->own.home, &err))
+        give_up(&err);
+    pump_what_is_there(self);
+    memcpy(worker_call.nonce, call->exec.nonce, sizeof worker_call.nonce);
+    call->phase = CALL_RUNNING;
+    call->began = viv_now();
+    call->deadline = viv_after_ms(call->exec.timeout_ms);
+    struct slice text = {call->text.data, call->text.size};
+    int failed = worker_process_call(&self->worker, &worker_call, text, &err);
+    buffer_clear(&call->text);
+    self->worker.state = WORKER_RUNNING;
+    if (failed)
+        replace_worker(self, SESSION_BROKE_PROTOCOL);
+}
+
+static void run_call(struct supervisor *self) {
+    if (self->call.upload.failed)
+        refuse_call(self);
+    else if (self->worker.state == WORKER_IDLE)
+        start_call(self);
+    else
+        self->call.phase = CALL_WAITING;
+}
+
+/* ---- what comes in ---- */
+
+static int take_client_frame(struct supervisor *self, const struct frame *frame,
+                             struct viv_error *err) {
+    if (self->call.phase == CALL_NONE)
+        return call_begin(&self->call, self->own.home, frame, err);
+    if (frame->type != SESSION_RUN)
+        return call_receive_file(&self->call, frame, err);
+    if (self->call.phase != CALL_RECEIVING || frame->sequence != self->call.sequence)
+        return viv_fail(err, VIV_BAD_GATEWAY, "RUN out of its call");
+    run_call(self);
+    return 0;
+}
+
+static bool takes_client_frames(const struct supervisor *self) {
+    return self->call.phase == CALL_NONE || self->call.phase == CALL_RECEIVING;
+}
+
+static void read_client(struct supervisor *self) {
+    struct frame frame;
+    int result = frame_reader_fill(&self->from_client, self->client, NULL);
+
+    while (result > 0 && self->client >= 0 && takes_client_frames(self)) {
+        result = frame_reader_next(&self->from_client, &frame, NULL);
+        if (result > 0 && take_client_frame(self, &frame, NULL))
+            result = -1;
+    }
+    /* A client has nothing to say until its call has ended. */
+    if (result < 0 ||
+        (!takes_client_frames(self) && frame_reader_pending(&self->from_client) > 0))
+        drop_client(self);
+}
+
+/* The one answer that a running worker may give. */
+static void take_result(struct supervisor *self, const struct frame *frame) {
+    struct session_done done = {.outcome = SESSION_RAN};
+    struct slice payload = frame->payload;
+
+    if (self->worker.state != WORKER_RUNNING || frame->type != WORKER_RESULT ||
+        frame->sequence != self->call.exec.number || payload.size < SESSION_NONCE_SIZE ||
+        memcmp(payload.data, self->call.exec.nonce, SESSION_NONCE_SIZE) != 0) {
+        replace_worker(self, SESSION_BROKE_PROTOCOL);
+        return;
+    }
+    payload.data += SESSION_NONCE_SIZE;
+    payload.size -= SESSION_NONCE_SIZE;
+    if (self->call.interrupted)
+        done.outcome = SESSION_TIMED_OUT;
+    finish_call(self, &done, payload);
+    self->worker.state = WORKER_IDLE;
+}
+
+static void take_ready(struct supervisor *self, const struct frame *frame) {
+    struct viv_error err;
+
+    /* No code of a user ran in it yet: a fault here is ours. */
+    if (worker_process_ready(&self->worker, frame, &err))
+        give_up(&err);
+    self->stillborn = 0;
+    tell_launcher_ready(self);
+    if (self->call.phase == CALL_WAITING)
+        start_call(self);
+}
+
+/* The end of the channel comes with the end of the process, or a little before it. */
+static void worker_hung_up(struct supervisor *self) {
+    bool ended =
+        worker_process_has_ended(&self->worker, viv_after_ms(WORKER_EXIT_LIMIT_MS));
+
+    if (self->worker.state == WORKER_STARTING)
+        replace_stillborn(self);
+    else
+        replace_worker(self, ended ? SESSION_CRASHED : SESSION_BROKE_PROTOCOL);
+}
+
+static void read_worker(struct supervisor *self) {
+    struct frame frame;
+
+    if (frame_reader_fill(&self->worker.reader, self->worker.channel, NULL) < 0) {
+        worker_hung_up(self);
+        return;
+    }
+    int result = frame_reader_next(&self->worker.reader, &frame, NULL);
+    if (result < 0)
+        replace_worker(self, SESSION_BROKE_PROTOCOL);
+    else if (result > 0 && self->worker.state == WORKER_STARTING)
+        take_ready(self, &frame);
+    else if (result > 0)
+        take_result(self, &frame);
+}
+
+static void take_channel(struct supervisor *self, int fd) {
+    drop_client(self);
+    self->client = fd;
+    if (io_set_nonblocking(fd, NULL))
+        drop_client(self);
+}
+
+static void read_launcher(struct supervisor *self) {
+    struct control_message message;
+    struct viv_error err;
+    size_t fd_count;
+    int fd = -1;
+    ssize_t got = io_receive_message(self->own.control, &message, sizeof message, &fd, 1,
+                                     &fd_count, &err);
+
+    if (got <= 0)
+        _exit(0); /* the launcher is gone, and so is the session */
+    if (message.what == CONTROL_CHANNEL && fd_count == 1) {
+        take_channel(self, fd);
+    } else if (message.what == CONTROL_WORKER_FAILED) {
+        worker_process_forget(&self->worker);
+        self->retry_at = viv_after_ms(WORKER_RETRY_MS);
+    } else if (message.what == CONTROL_STOP_FOR_MEMORY &&
+               (self->worker.state == WORKER_IDLE ||
+                self->worker.state == WORKER_RUNNING)) {
+        replace_worker(self, SESSION_OUT_OF_MEMORY);
+    }
+}
+
+/* ---- time ---- */
+
+static viv_time next_deadline(const struct supervisor *self) {
+    if (self->call.phase == CALL_RUNNING)
+        return self->call.deadline;
+    if (self->worker.state == WORKER_ABSENT)
+        return self->retry_at;
+    if (self->worker.state == WORKER_STARTING)
+        return self->worker.asked_for + WORKER_START_LIMIT_MS * VIV_MS;
+    return VIV_TIME_NEVER;
+}
+
+static void deadline_passed(struct supervisor *self) {
+    struct viv_error err;
+
+    if (self->call.phase == CALL_RUNNING && !self->call.interrupted) {
+        self->call.interrupted = true;
+        self->call.deadline = viv_after_ms(self->call.exec.grace_ms);
+        kill(self->worker.pid, SIGINT);
+    } else if (self->call.phase == CALL_RUNNING) {
+        replace_worker(self, SESSION_TIMED_OUT);
+    } else if (self->worker.state == WORKER_ABSENT) {
+        ask_for_worker(self);
+    } else {
+        viv_fail(&err, VIV_SYSTEM, "no worker came");
+        give_up(&err);
+    }
+}
+
+/* ---- the loop ---- */
+
+enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, WATCHED_COUNT };
+
+static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
+    short client = takes_client_frames(self) ? POLLIN : 0;
+
+    if (self->to_client.size > 0)
+        client |= POLLOUT;
+    watched[LAUNCHER] = (struct pollfd){self->own.control, POLLIN, 0};
+    watched[CLIENT] = (struct pollfd){self->client, client, 0};
+    watched[WORKER] = (struct pollfd){self->worker.channel, POLLIN, 0};
+    watched[WORKER_OUT] = (struct pollfd){self->worker.output[0], POLLIN, 0};
+    watched[WORKER_ERR] = (struct pollfd){self->worker.output[1], POLLIN, 0};
+}
+
+/* Output comes before the result that follows it; a flood of it holds up nothing else. */
+static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_COUNT]) {
+    if (watched[LAUNCHER].revents) {
+        read_launcher(self);
+        return; /* it may have changed what the others are */
+    }
+    for (int stream = 0; stream < 2; stream++)
+        if (watched[WORKER_OUT + stream].revents)
+            pump(self, stream, SESSION_OUTPUT_MAX);
+    if (watched[WORKER].revents)
+        read_worker(self);
+    else if (watched[CLIENT].revents & POLLIN)
+        read_client(self);
+    else if (watched[CLIENT].revents & (POLLHUP | POLLERR))
+        drop_client(self);
+    flush_some(self);
+}
+
+void supervisor_main(const struct settings *settings, int proc, int control) {
+    struct supervisor self = {.client = -1,
+                              .from_client = {.cap = session_cap_to_supervisor}};
+    struct pollfd watched[WATCHED_COUNT];
+    struct viv_error err;
+
+    worker_process_init(&self.worker);
+    if (supervisor_set_up(&self.own, settings, proc, control, &err))
+        give_up(&err);
+    ask_for_worker(&self);
+    for (;;) {
+        viv_time deadline = next_deadline(&self);
+        if (viv_now() >= deadline)
+            deadline_passed(&self);
+        watch(&self, watched);
+        if (poll(watched, WATCHED_COUNT, viv_poll_timeout(next_deadline(&self))) > 0)
+            handle(&self, watched);
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/supervisor/worker_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/io.h"
+
+/* An idle worker waits for the CALL and takes it at once. */
+#define CALL_SEND_LIMIT_MS 5000
+
+void worker_process_init(struct worker_process *worker) {
+    *worker = (struct worker_process){
+        .pidfd = -1,
+        .channel = -1,
+        .reader = {.cap = worker_cap_to_supervisor},
+        .output = {-1, -1},
+    };
+}
+
+int worker_process_ask(struct worker_process *worker,
+                       const struct supervisor_descriptors *descriptors,
+                       struct viv_error *err) {
+    const struct control_message message = {CONTROL_SPAWN};
+    int channel[2], out[2], error[2], fds[SPAWN_FD_COUNT];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel))
+        return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
+    worker->channel = channel[0];
+    CLEANUP(close_fd) int their_channel = channel[1];
+    if (pipe2(out, O_CLOEXEC))
+        return viv_fail(err, VIV_SYSTEM, "pipe: %m");
+    worker->output[0] = out[0];
+    CLEANUP(close_fd) int their_out = out[1];
+    if (pipe2(error, O_CLOEXEC))
+        return viv_fail(err, VIV_SYSTEM, "pipe: %m");
+    worker->output[1] = error[0];
+    CLEANUP(close_fd) int their_error = error[1];
+    /* The ends of the supervisor only: each end has its own open file description. */
+    if (io_set_nonblocking(worker->channel, err) ||
+        io_set_nonblocking(worker->output[0], err) ||
+        io_set_nonblocking(worker->output[1], err))
+        return -1;
+    memcpy(fds, descriptors->namespaces, sizeof descriptors->namespaces);
+    fds[SPAWN_CHANNEL] = their_channel;
+    fds[SPAWN_STDOUT] = their_out;
+    fds[SPAWN_STDERR] = their_error;
+    if (io_send_message(descriptors->control, &message, sizeof message, fds,
+                        SPAWN_FD_COUNT, err))
+        return -1;
+    worker->state = WORKER_STARTING;
+    worker->asked_for = viv_now();
+    return 0;
+}
+
+int worker_process_ready(struct worker_process *worker, const struct frame *frame,
+                         struct viv_error *err) {
+    siginfo_t child;
+
+    if (worker->state != WORKER_STARTING || frame->type != WORKER_READY ||
+        frame->payload.size != WORKER_READY_SIZE)
+        return viv_fail(err, VIV_BAD_GATEWAY, "not the READY of a worker");
+    pid_t pid = (pid_t)get_u32(frame->payload.data);
+    /* ECHILD unless it is a child of this process. */
+    if (pid <= 1 || waitid(P_PID, (id_t)pid, &child, WEXITED | WNOHANG | WNOWAIT))
+        return viv_fail(err, VIV_BAD_GATEWAY, "READY names no child");
+    worker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (worker->pidfd < 0)
+        return viv_fail(err, VIV_SYSTEM, "pidfd_open: %m");
+    worker->pid = pid;
+    worker->state = WORKER_IDLE;
+    return 0;
+}
+
+int worker_process_call(struct worker_process *worker, const struct worker_call *call,
+                        struct slice text, struct viv_error *err) {
+    char head[WORKER_CALL_SIZE];
+    struct iovec payload[2] = {{head, sizeof head}, {(void *)text.data, text.size}};
+
+    worker_call_put(head, call);
+    if (frame_send(worker->channel, WORKER_CALL, call->number, payload, 2,
+                   viv_after_ms(CALL_SEND_LIMIT_MS), err))
+        return -1;
+    worker->state = WORKER_RUNNING;
+    return 0;
+}
+
+bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline) {
+    return worker->pidfd >= 0 && io_wait(worker->pidfd, false, deadline, NULL) == 0;
+}
+
+struct worker_end worker_process_end(struct worker_process *worker) {
+    struct worker_end end = {.signal = SIGKILL};
+    int status;
+
+    if (worker->pid > 0) {
+        kill(worker->pid, SIGKILL);
+        while (waitpid(worker->pid, &status, 0) < 0)
+            if (errno != EINTR)
+                return end;
+        end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        /* One that was given up before it became ready may have come later. */
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    } else {
+        /* It never became ready, so its number is not known; it is the only other
+         * process. */
+        kill(-1, SIGKILL);
+        while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
+            ;
+    }
+    return end;
+}
+
+void worker_process_forget(struct worker_process *worker) {
+    close_fd_cleanup(&worker->pidfd);
+    close_fd_cleanup(&worker->channel);
+    close_fd_cleanup(&worker->output[0]);
+    close_fd_cleanup(&worker->output[1]);
+    frame_reader_clear(&worker->reader);
+    worker_process_init(worker);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker of a sandbox as its supervisor sees it: asked for, ready, running, gone.
+ * What comes from it is an attacker's; whether it lives and how it ended is the kernel's
+ * word.
+ *
+ *     ABSENT --asked for--> STARTING --READY--> IDLE <--CALL, RESULT--> RUNNING
+ */
+#ifndef VIV_WORKER_PROCESS_H
+#define VIV_WORKER_PROCESS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/clock.h"
+#include "executor/supervisor/supervisor_setup.h"
+#include "executor/worker_wire.h"
+
+enum worker_state { WORKER_ABSENT, WORKER_STARTING, WORKER_IDLE, WORKER_RUNNING };
+
+struct worker_process {
+    enum worker_state state;
+    viv_time asked_for;
+    pid_t pid;   /* in the session's PID namespace; 0 until READY */
+    int pidfd;   /* readable when it has ended; -1 until READY */
+    int channel; /* frames of worker_wire.h */
+    struct frame_reader reader;
+    int output[2]; /* read ends of its standard output and error */
+};
+
+/* How it ended. */
+struct worker_end {
+    int signal; /* 0: it exited */
+    int status;
+};
+
+void worker_process_init(struct worker_process *worker);
+
+/* Asks the launcher for a worker. */
+int worker_process_ask(struct worker_process *worker,
+                       const struct supervisor_descriptors *descriptors,
+                       struct viv_error *err);
+
+/* Takes READY. Fails when the frame does not name a child of this process. */
+int worker_process_ready(struct worker_process *worker, const struct frame *frame,
+                         struct viv_error *err);
+
+/* Sends a CALL; `text` is the code and the standard input. */
+int worker_process_call(struct worker_process *worker, const struct worker_call *call,
+                        struct slice text, struct viv_error *err);
+
+/* Whether it has ended by itself; waits for that until `deadline`. */
+bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);
+
+/* Kills it if it lives, reaps every child, and tells how the worker ended. The output
+ * stays open, to be read to its end, until worker_process_forget(). */
+struct worker_end worker_process_end(struct worker_process *worker);
+
+/* Closes all; ABSENT afterwards. */
+void worker_process_forget(struct worker_process *worker);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/worker_wire.h"
+
+#include <string.h>
+
+int64_t worker_cap_to_worker(uint8_t type) {
+    if (type != WORKER_CALL)
+        return -1;
+    return WORKER_CALL_SIZE + SESSION_CODE_MAX + SESSION_STDIN_MAX;
+}
+
+int64_t worker_cap_to_supervisor(uint8_t type) {
+    switch (type) {
+    case WORKER_READY:
+        return WORKER_READY_SIZE;
+    case WORKER_RESULT:
+        return SESSION_NONCE_SIZE + SESSION_CLAIMS_MAX;
+    default:
+        return -1;
+    }
+}
+
+void worker_call_put(char *to, const struct worker_call *call) {
+    memcpy(to, call->nonce, SESSION_NONCE_SIZE);
+    put_u32(to + 16, call->number);
+    put_u32(to + 20, call->max_result);
+    put_u32(to + 24, call->code_size);
+    to[28] = call->has_stdin;
+    put_u32(to + 29, call->stdin_size);
+}
+
+int worker_call_get(struct slice payload, struct worker_call *call, struct slice *code,
+                    struct slice *standard_input, struct viv_error *err) {
+    const char *from = payload.data;
+
+    if (payload.size < WORKER_CALL_SIZE)
+        return viv_fail(err, VIV_BAD_GATEWAY, "malformed CALL frame");
+    memcpy(call->nonce, from, SESSION_NONCE_SIZE);
+    call->number = get_u32(from + 16);
+    call->max_result = get_u32(from + 20);
+    call->code_size = get_u32(from + 24);
+    call->has_stdin = from[28] != 0;
+    call->stdin_size = get_u32(from + 29);
+    if ((uint64_t)call->code_size + call->stdin_size != payload.size - WORKER_CALL_SIZE)
+        return viv_fail(err, VIV_BAD_GATEWAY, "malformed CALL frame");
+    *code = (struct slice){from + WORKER_CALL_SIZE, call->code_size};
+    *standard_input = (struct slice){code->data + code->size, call->stdin_size};
+    return 0;
+}

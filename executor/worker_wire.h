@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The channel of a worker: frames between a supervisor and the worker of its sandbox.
+ *
+ *     worker      READY                     once, before any code of a user
+ *     supervisor  CALL
+ *     worker      RESULT                    for each CALL
+ *
+ * READY holds the worker's process id in its PID namespace. CALL is a fixed part, the
+ * code, the standard input. RESULT is the nonce of the CALL, then the claims of
+ * executor/runner.py (session_wire.h names the tags). After READY the worker may be
+ * native attack code: a frame that is not the one expected, or another nonce, ends it.
+ */
+#ifndef VIV_WORKER_WIRE_H
+#define VIV_WORKER_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/frame.h"
+#include "common/session_wire.h"
+
+enum worker_frame { WORKER_READY = 1, WORKER_CALL = 2, WORKER_RESULT = 3 };
+
+#define WORKER_READY_SIZE 4
+
+struct worker_call {
+    unsigned char nonce[SESSION_NONCE_SIZE];
+    uint32_t number; /* of the execution in its session */
+    uint32_t max_result;
+    uint32_t code_size;
+    bool has_stdin;
+    uint32_t stdin_size;
+};
+
+#define WORKER_CALL_SIZE 33
+
+frame_cap worker_cap_to_worker, worker_cap_to_supervisor;
+
+void worker_call_put(char *to, const struct worker_call *call);
+int worker_call_get(struct slice payload, struct worker_call *call, struct slice *code,
+                    struct slice *standard_input, struct viv_error *err);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "executor/zygote/python_worker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/session_wire.h"
+#include "runner_embed.h"
+
+#define RUNNER_FILE "<vivarium>" /* its frames are left out of tracebacks */
+
+static PyObject *runner;  /* the module _vivarium_runner */
+static bool in_a_session; /* of this process: set after the fork */
+
+static void drop_reference_cleanup(PyObject **object) { Py_XDECREF(*object); }
+
+/* C's system(3) swallows the refusal of the kernel and returns 32512; Python code gets an
+ * exception instead. The refusal does not depend on it. */
+static int audit(const char *event, PyObject *arguments, void *context) {
+    (void)arguments;
+    (void)context;
+    if (!in_a_session || strcmp(event, "os.system") != 0)
+        return 0;
+    errno = EPERM;
+    PyErr_SetFromErrno(PyExc_OSError);
+    return -1;
+}
+
+/* The pending exception as text for a log of ours: no code of a user runs where it is
+ * used. */
+static int fail_with_exception(struct viv_error *err, const char *what) {
+    PyObject *type, *value, *traceback;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    CLEANUP(drop_reference) PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *message = text ? PyUnicode_AsUTF8(text) : NULL;
+    viv_fail(err, VIV_SYSTEM, "%s: %s", what, message ? message : "an exception");
+    PyErr_Clear();
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return -1;
+}
+
+static int initialize(struct viv_error *err) {
+    PyConfig config;
+
+    PyConfig_InitIsolatedConfig(&config);
+    config.site_import = 1;
+    config.write_bytecode = 0;
+    /* SIGINT is the runner's; SIGPIPE and SIGXFSZ must be errors, not the end. */
+    config.install_signal_handlers = 0;
+    PyStatus status =
+        PyConfig_SetBytesString(&config, &config.home, VIVARIUM_PYTHON_HOME);
+    if (!PyStatus_Exception(status))
+        status = Py_InitializeFromConfig(&config);
+    PyConfig_Clear(&config);
+    if (PyStatus_Exception(status))
+        return viv_fail(err, VIV_SYSTEM, "start Python: %s", status.err_msg);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    return 0;
+}
+
+/* Loads the embedded files as modules, each after those that it imports. */
+static int load_runner(struct viv_error *err) {
+    for (size_t i = 0; i < sizeof runner_files / sizeof *runner_files; i++) {
+        CLEANUP(free_ptr)
+        char *source =
+            strndup((const char *)runner_files[i].source, runner_files[i].length);
+        CLEANUP(drop_reference)
+        PyObject *code =
+            source ? Py_CompileString(source, RUNNER_FILE, Py_file_input) : NULL;
+        if (!code)
+            return fail_with_exception(err, runner_files[i].module);
+        PyObject *module = PyImport_ExecCodeModule(runner_files[i].module, code);
+        if (!module)
+            return fail_with_exception(err, runner_files[i].module);
+        Py_XSETREF(runner, module);
+    }
+    return 0;
+}
+
+static int prepare(const char *preload, struct viv_error *err) {
+    CLEANUP(drop_reference) PyObject *names = PyList_New(0);
+    CLEANUP(free_ptr) char *text = strdup(preload);
+    char *rest = text;
+
+    for (char *name; names && text && (name = strsep(&rest, ", "));) {
+        if (*name == '\0')
+            continue;
+        CLEANUP(drop_reference) PyObject *item = PyUnicode_FromString(name);
+        if (!item || PyList_Append(names, item))
+            return fail_with_exception(err, "preload");
+    }
+    CLEANUP(drop_reference)
+    PyObject *done = PyObject_CallMethod(runner, "prepare", "O", names);
+    return done ? 0 : fail_with_exception(err, "preload");
+}
+
+int python_start(const char *preload, struct viv_error *err) {
+    if (PySys_AddAuditHook(audit, NULL))
+        return viv_fail(err, VIV_SYSTEM, "the audit hook is refused");
+    if (initialize(err) || load_runner(err))
+        return -1;
+    return prepare(preload, err);
+}
+
+/*
+ * The child of a process that forks into another PID namespace would have that process
+ * for its parent. It shall have the namespace's PID 1: so a process in between forks it
+ * and ends, and the kernel gives it to the reaper of its namespace (pid_namespaces(7)).
+ * The one in between shares this process's memory (vfork(2)), so that only one copy of
+ * the page tables is made.
+ */
+__attribute__((noinline)) static int fork_through_vfork(void) {
+    int status;
+    volatile int failed = 0;
+    pid_t between = vfork();
+
+    if (between == 0) {
+        pid_t child = fork();
+        if (child == 0)
+            return 0;
+        failed = child < 0 ? errno : 0;
+        _exit(0);
+    }
+    if (between < 0)
+        return -1;
+    while (waitpid(between, &status, 0) < 0 && errno == EINTR)
+        ;
+    errno = failed;
+    return failed ? -1 : 1;
+}
+
+int python_fork_orphan(void) {
+    PyOS_BeforeFork();
+    int result = fork_through_vfork();
+    int error = errno;
+    if (result == 0) {
+        PyOS_AfterFork_Child();
+        in_a_session = true;
+    } else {
+        PyOS_AfterFork_Parent();
+    }
+    errno = error;
+    return result;
+}
+
+int python_begin(struct viv_error *err) {
+    CLEANUP(drop_reference) PyObject *done = PyObject_CallMethod(runner, "begin", NULL);
+
+    return done ? 0 : fail_with_exception(err, "begin");
+}
+
+int python_run(struct slice code, struct slice standard_input, uint32_t number,
+               uint32_t max_result, struct buffer *claims, struct viv_error *err) {
+    CLEANUP(drop_reference)
+    PyObject *result =
+        PyObject_CallMethod(runner, "run", "y#y#II", code.data, (Py_ssize_t)code.size,
+                            standard_input.data, (Py_ssize_t)standard_input.size, number,
+                            max_result);
+    char *bytes;
+    Py_ssize_t size;
+
+    if (!result)
+        return fail_with_exception(err, "run");
+    if (PyBytes_AsStringAndSize(result, &bytes, &size))
+        return fail_with_exception(err, "run");
+    return buffer_append(claims, bytes, (size_t)size, claims->size + SESSION_CLAIMS_MAX,
+                         err);
+}
+
+void *python_release(void) { return PyEval_SaveThread(); }
+
+void python_resume(void *state) { PyEval_RestoreThread(state); }

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/zygote/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "executor/confine.h"
+#include "executor/zygote/python_worker.h"
+#include "executor/worker_wire.h"
+
+#define CHANNEL         3 /* descriptor; 0, 1 and 2 are the standard ones */
+#define PARENT_LIMIT_MS 10000
+
+/* The child is in the PID namespace already, by the fork. */
+static int join_namespaces(const int fds[NAMESPACE_COUNT], struct viv_error *err) {
+    for (int i = 0; i < NAMESPACE_COUNT; i++)
+        if (i != NAMESPACE_PID && setns(fds[i], namespace_kinds[i].flag))
+            return viv_fail(err, VIV_SYSTEM, "join %s: %m", namespace_kinds[i].path);
+    return 0;
+}
+
+/* The channel and the pipes at their places, nothing else open: what the zygote had open
+ * belongs to other sessions. */
+static int arrange_descriptors(const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
+    const int first = CHANNEL + 1;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int moved[CHANNEL + 1] = {null, fds[SPAWN_STDOUT], fds[SPAWN_STDERR],
+                              fds[SPAWN_CHANNEL]};
+
+    if (null < 0)
+        return viv_fail(err, VIV_SYSTEM, "open /dev/null: %m");
+    for (int i = 0; i <= CHANNEL; i++) {
+        moved[i] = fcntl(moved[i], F_DUPFD_CLOEXEC, first);
+        if (moved[i] < 0)
+            return viv_fail(err, VIV_SYSTEM, "duplicate a descriptor: %m");
+    }
+    for (int i = 0; i <= CHANNEL; i++)
+        if (dup2(moved[i], i) < 0)
+            return viv_fail(err, VIV_SYSTEM, "duplicate a descriptor: %m");
+    return confine_descriptors(first, err);
+}
+
+static int reset_signals(struct viv_error *err) {
+    sigset_t none;
+
+    /* Those that Python expects ignored stay so: see python_worker.c. */
+    for (int number = 1; number < _NSIG; number++)
+        if (number != SIGPIPE && number != SIGXFSZ)
+            signal(number, SIG_DFL);
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, NULL))
+        return viv_fail(err, VIV_SYSTEM, "sigprocmask: %m");
+    return 0;
+}
+
+/* The process that forked this one ends at once, and the supervisor becomes the parent:
+ * until then it would not find its worker among its children. */
+static int wait_for_parent(struct viv_error *err) {
+    const struct timespec pause = {.tv_nsec = 50 * 1000};
+    const viv_time limit = viv_after_ms(PARENT_LIMIT_MS);
+
+    while (getppid() != 1) {
+        if (viv_now() > limit)
+            return viv_fail(err, VIV_SYSTEM, "the supervisor did not become the parent");
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+/* Every control, in the order in which each leaves the next one possible. The descriptors
+ * come before the limits, which would not allow their numbers; seccomp comes last, for it
+ * refuses what the others take. */
+static int confine(const struct spawn_request *request, const int fds[SPAWN_FD_COUNT],
+                   const struct seccomp_filter *filter, struct viv_error *err) {
+    if (join_namespaces(fds, err) || confine_become_session_user(err) ||
+        reset_signals(err) || arrange_descriptors(fds, err))
+        return -1;
+    setsid();
+    umask(022);
+    if (chdir(SESSION_HOME))
+        return viv_fail(err, VIV_SYSTEM, "chdir " SESSION_HOME ": %m");
+    if (confine_capabilities(0, err) ||
+        confine_resources(request->address_space, request->file_size, request->threads,
+                          err) ||
+        confine_privileges(err))
+        return -1;
+    return seccomp_filter_load(filter, err);
+}
+
+/* The filter lets send(2) through and no call that could carry a descriptor, so a frame
+ * is one piece here. */
+static int send_all(struct slice bytes, struct viv_error *err) {
+    while (bytes.size > 0) {
+        ssize_t sent = send(CHANNEL, bytes.data, bytes.size, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return viv_fail(err, VIV_BAD_GATEWAY, "send: %m");
+        bytes.data += sent;
+        bytes.size -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int say_ready(struct viv_error *err) {
+    char frame[FRAME_HEADER_SIZE + WORKER_READY_SIZE];
+
+    frame_put_header(frame, WORKER_READY, 0, WORKER_READY_SIZE);
+    put_u32(frame + FRAME_HEADER_SIZE, (uint32_t)getpid());
+    return send_all((struct slice){frame, sizeof frame}, err);
+}
+
+/* Waits for the next call; other threads of the session run meanwhile. */
+static int wait_for_call(struct frame_reader *reader, struct frame *frame,
+                         struct viv_error *err) {
+    void *state = python_release();
+    int failed = frame_reader_wait(reader, CHANNEL, frame, VIV_TIME_NEVER, err);
+
+    python_resume(state);
+    return failed;
+}
+
+static int answer(const struct frame *frame, struct viv_error *err) {
+    CLEANUP(buffer_clear) struct buffer result = {0};
+    char head[FRAME_HEADER_SIZE + SESSION_NONCE_SIZE];
+    struct worker_call call;
+    struct slice code, standard_input;
+
+    if (worker_call_get(frame->payload, &call, &code, &standard_input, err))
+        return -1;
+    if (!call.has_stdin)
+        standard_input.data = NULL;
+    /* The header is written when the length of the claims is known. */
+    memcpy(head + FRAME_HEADER_SIZE, call.nonce, SESSION_NONCE_SIZE);
+    if (buffer_append(&result, head, sizeof head, sizeof head, err) ||
+        python_run(code, standard_input, call.number, call.max_result, &result, err))
+        return -1;
+    frame_put_header(result.data, WORKER_RESULT, call.number,
+                     (uint32_t)(result.size - FRAME_HEADER_SIZE));
+    return send_all((struct slice){result.data, result.size}, err);
+}
+
+void worker_main(const struct spawn_request *request, const int fds[SPAWN_FD_COUNT],
+                 const struct seccomp_filter *filter) {
+    struct frame_reader reader = {.cap = worker_cap_to_worker};
+    struct frame frame;
+    struct viv_error err;
+
+    if (confine(request, fds, filter, &err) || python_begin(&err) ||
+        wait_for_parent(&err) || say_ready(&err)) {
+        viv_log(VIV_LOG_ERROR, "worker_not_started", "reason=\"%s\"", err.message);
+        _exit(1);
+    }
+    while (wait_for_call(&reader, &frame, &err) == 0)
+        if (answer(&frame, &err))
+            break;
+    _exit(1);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker: a fork of the zygote that joins a session's namespaces, gives up all rights,
+ * and then runs the code of a user, call after call, until it is killed.
+ */
+#ifndef VIV_WORKER_H
+#define VIV_WORKER_H
+
+#include "executor/control.h"
+#include "executor/zygote/seccomp_filter.h"
+
+/* For the child of python_fork_orphan(). `fds` are those of the request. Never returns.
+ */
+__attribute__((noreturn)) void worker_main(const struct spawn_request *request,
+                                           const int fds[SPAWN_FD_COUNT],
+                                           const struct seccomp_filter *filter);
+
+#endif
