@@ -95,7 +95,8 @@ int session_exec_get(struct slice payload, struct session_exec *exec, struct sli
     exec->code_size = get_u32(from + 56);
     exec->stdin_size = get_u32(from + 61);
     if (exec->code_size > SESSION_CODE_MAX || exec->stdin_size > SESSION_STDIN_MAX ||
-        exec->code_size + exec->stdin_size != payload.size - SESSION_EXEC_SIZE)
+        exec->code_size + exec->stdin_size != payload.size - SESSION_EXEC_SIZE ||
+        (exec->stdin_size > 0 && !exec->has_stdin))
         return malformed(err, "EXEC");
     return 0;
 }
