@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A budget: a number of bytes or of calls that all threads share, and the shares that are taken
- * out of it. Keeps no queue: what is not there now is refused. Any thread; a share belongs to
- * one.
+ * A budget: a number of bytes or of calls that all threads share, and the shares that are
+ * taken out of it. Keeps no queue: what is not there now is refused. Any thread; a share
+ * belongs to one.
  */
 #ifndef VIV_BUDGET_H
 #define VIV_BUDGET_H
@@ -21,7 +21,8 @@ struct budget_share {
     uint64_t amount;
 };
 
-/* Takes `amount` more into the share. False, and nothing is taken, when it is not there. */
+/* Takes `amount` more into the share. False, and nothing is taken, when it is not there.
+ */
 bool budget_take(struct budget_share *share, uint64_t amount);
 
 /* Gives back `amount` of what the share holds. */

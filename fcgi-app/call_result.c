@@ -30,7 +30,8 @@ static int keep(struct buffer *to, struct slice text) {
 }
 
 /* Keeps text that is cut at `limit`, with the mark (may be "") behind it where it was. */
-static int keep_short(struct buffer *to, struct slice text, size_t limit, const char *mark) {
+static int keep_short(struct buffer *to, struct slice text, size_t limit,
+                      const char *mark) {
     size_t fits = utf8_cut(text.data, text.size, limit);
 
     if (keep(to, (struct slice){text.data, fits}))
@@ -57,8 +58,9 @@ int call_result_add_claims(struct call_result *result, struct slice payload,
     if (session_claims_get(payload, claims, err))
         return -1;
     struct slice status = claims[CLAIM_STATUS], cut = claims[CLAIM_VALUE_CUT];
-    if (!status.data || status.size != 1 || (status.data[0] != 0 && status.data[0] != 1) ||
-        !is_of_size(cut, 1) || !is_of_size(claims[CLAIM_ERROR_LINE], 4))
+    if (!status.data || status.size != 1 ||
+        (status.data[0] != 0 && status.data[0] != 1) || !is_of_size(cut, 1) ||
+        !is_of_size(claims[CLAIM_ERROR_LINE], 4))
         return viv_fail(err, VIV_BAD_GATEWAY, "malformed claims");
     result->has_claims = true;
     result->raised = status.data[0] == 1;
@@ -70,7 +72,7 @@ int call_result_add_claims(struct call_result *result, struct slice payload,
     if (keep_short(&result->value_type, claims[CLAIM_VALUE_TYPE], TYPE_NAME_MAX, "") ||
         keep_short(&result->error_type, claims[CLAIM_ERROR_TYPE], TYPE_NAME_MAX, "") ||
         keep_short(&result->error_text, claims[CLAIM_ERROR_TEXT], ERROR_TEXT_MAX,
-                        cut_mark))
+                   cut_mark))
         return viv_fail(err, VIV_BAD_GATEWAY, "no memory for the claims");
     if (result->raised && result->error_type.size == 0)
         return viv_fail(err, VIV_BAD_GATEWAY, "an exception without a type");
@@ -102,8 +104,8 @@ void call_result_add_file(struct call_result *result, struct slice name,
     *content = (struct buffer){0};
 }
 
-void call_result_add_left_out(struct call_result *result, struct slice name, uint64_t size,
-                              const char *reason) {
+void call_result_add_left_out(struct call_result *result, struct slice name,
+                              uint64_t size, const char *reason) {
     if (result->left_out_count == CALL_LEFT_OUT_MAX ||
         !budget_take(&result->share, name.size)) {
         result->left_out_unnamed++;
@@ -145,7 +147,8 @@ static size_t without_cut_sequence(const char *text, size_t size) {
 }
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const struct call_file *)a)->name, ((const struct call_file *)b)->name);
+    return strcmp(((const struct call_file *)a)->name,
+                  ((const struct call_file *)b)->name);
 }
 
 static int by_left_out_name(const void *a, const void *b) {
@@ -158,7 +161,8 @@ static void clear_file(struct call_file *file) {
     buffer_clear(&file->content);
 }
 
-/* Sorts by name; of files with one name, which a folder renamed meanwhile can make, one stays. */
+/* Sorts by name; of files with one name, which a folder renamed meanwhile can make, one
+ * stays. */
 static void sort_files(struct call_result *result) {
     size_t kept = 0;
 
@@ -178,7 +182,8 @@ void call_result_finish(struct call_result *result) {
     for (int i = 0; i < 2; i++) {
         struct call_stream *stream = &result->streams[i];
         if (stream->truncated)
-            stream->text.size = without_cut_sequence(stream->text.data, stream->text.size);
+            stream->text.size =
+                without_cut_sequence(stream->text.data, stream->text.size);
     }
     sort_files(result);
     if (result->left_out_count > 1)

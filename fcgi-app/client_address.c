@@ -65,7 +65,8 @@ static bool parse_prefix(struct slice text, unsigned most, unsigned *prefix) {
     return value <= most;
 }
 
-static int parse_network(struct slice text, struct network *network, struct viv_error *err) {
+static int parse_network(struct slice text, struct network *network,
+                         struct viv_error *err) {
     const char *slash = memchr(text.data, '/', text.size);
     struct slice address = {text.data, slash ? (size_t)(slash - text.data) : text.size};
     unsigned prefix;
@@ -75,9 +76,10 @@ static int parse_network(struct slice text, struct network *network, struct viv_
         return viv_fail(err, VIV_CONFIG, "trusted_proxies: not an address or a network");
     unsigned most = is_ipv4 ? 32 : 128;
     prefix = most;
-    if (slash && !parse_prefix((struct slice){slash + 1, text.size - address.size - 1}, most,
-                               &prefix))
-        return viv_fail(err, VIV_CONFIG, "trusted_proxies: a prefix is 0 to %u bits", most);
+    if (slash && !parse_prefix((struct slice){slash + 1, text.size - address.size - 1},
+                               most, &prefix))
+        return viv_fail(err, VIV_CONFIG, "trusted_proxies: a prefix is 0 to %u bits",
+                        most);
     network->prefix = prefix + (is_ipv4 ? IPV4_PREFIX_BITS : 0);
     return 0;
 }
@@ -122,7 +124,8 @@ static bool is_trusted(const struct networks *trusted, const struct in6_addr *ad
     return false;
 }
 
-static void write_address(const struct in6_addr *address, char client[CLIENT_ADDRESS_SIZE]) {
+static void write_address(const struct in6_addr *address,
+                          char client[CLIENT_ADDRESS_SIZE]) {
     if (IN6_IS_ADDR_V4MAPPED(address))
         inet_ntop(AF_INET, address->s6_addr + 12, client, CLIENT_ADDRESS_SIZE);
     else

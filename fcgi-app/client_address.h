@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who a request comes from: the peer of the web server, or what a trusted proxy says of it in
- * X-Forwarded-For. An entry of that header is believed only when the address that added it is
- * trusted, so the list is read from its right end. Any thread; networks are read-only once
- * parsed.
+ * Who a request comes from: the peer of the web server, or what a trusted proxy says of
+ * it in X-Forwarded-For. An entry of that header is believed only when the address that
+ * added it is trusted, so the list is read from its right end. Any thread; networks are
+ * read-only once parsed.
  */
 #ifndef VIV_CLIENT_ADDRESS_H
 #define VIV_CLIENT_ADDRESS_H
@@ -23,8 +23,8 @@ struct networks {
     size_t count;
 };
 
-/* Reads "10.0.0.0/8, ::1, 192.0.2.7": addresses and networks of IPv4 and IPv6, divided by commas.
- * Empty text is no network. Fails with VIV_CONFIG; `networks` is then empty. */
+/* Reads "10.0.0.0/8, ::1, 192.0.2.7": addresses and networks of IPv4 and IPv6, divided by
+ * commas. Empty text is no network. Fails with VIV_CONFIG; `networks` is then empty. */
 int networks_parse(const char *text, struct networks *networks, struct viv_error *err);
 
 void networks_clear(struct networks *networks);
@@ -32,9 +32,10 @@ void networks_clear(struct networks *networks);
 #define CLIENT_ADDRESS_SIZE INET6_ADDRSTRLEN
 
 /*
- * Writes the client's address in its usual form: that of `peer` unless it is trusted; otherwise
- * the rightmost entry of `forwarded_for` (may be NULL) that is not. An entry that is no address
- * ends the search at the address that sent it. "unknown" where not even the peer has one.
+ * Writes the client's address in its usual form: that of `peer` unless it is trusted;
+ * otherwise the rightmost entry of `forwarded_for` (may be NULL) that is not. An entry
+ * that is no address ends the search at the address that sent it. "unknown" where not
+ * even the peer has one.
  */
 void client_address(const struct networks *trusted, const char *peer,
                     const char *forwarded_for, char client[CLIENT_ADDRESS_SIZE]);

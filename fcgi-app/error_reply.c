@@ -54,7 +54,8 @@ struct document {
     const struct validation_details *details;
 };
 
-static void write_details(struct json_out *out, const struct validation_details *details) {
+static void write_details(struct json_out *out,
+                          const struct validation_details *details) {
     json_raw(out, ",\"details\":[");
     for (size_t i = 0; i < details->count; i++) {
         const struct validation_detail *detail = &details->items[i];

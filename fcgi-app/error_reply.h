@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table from a code to its error type and HTTP status, and the one function that turns a
- * failure into an answer. Any thread.
+ * The one table from a code to its error type and HTTP status, and the one function that
+ * turns a failure into an answer. Any thread.
  */
 #ifndef VIV_ERROR_REPLY_H
 #define VIV_ERROR_REPLY_H
@@ -13,15 +13,16 @@
 #include "fcgi-app/validation.h"
 
 /*
- * Answers the exchange with the failure and, where there are any (NULL is none), its details.
- * The message goes out as it is, but for those of type `system`: they say no more than the
- * request's id, and the log has the message. exchange->head keeps what was set there before;
- * Retry-After is set where the table has one and nothing was set.
+ * Answers the exchange with the failure and, where there are any (NULL is none), its
+ * details. The message goes out as it is, but for those of type `system`: they say no
+ * more than the request's id, and the log has the message. exchange->head keeps what was
+ * set there before; Retry-After is set where the table has one and nothing was set.
  */
 void error_reply(struct exchange *exchange, const struct viv_error *err,
                  const struct validation_details *details);
 
-/* Whether `name` is an error type of the service, which no exception of user code may bear. */
+/* Whether `name` is an error type of the service, which no exception of user code may
+ * bear. */
 bool error_type_is_ours(struct slice name);
 
 #endif

@@ -24,7 +24,8 @@ void exchange_answer(struct exchange *exchange, int status, exchange_document *d
     /* RFC 9110, 9.3.2: the head is that of GET, size included. */
     if (method != HTTP_OPTIONS)
         document(&counted, context);
-    exchange->failed = http_head_write(exchange->connection, &exchange->head, counted.size);
+    exchange->failed =
+        http_head_write(exchange->connection, &exchange->head, counted.size);
     if (method == HTTP_HEAD || method == HTTP_OPTIONS || exchange->failed)
         return;
     document(&sent, context);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One request and its answer, with what the log says of it. An answer is a document: a function
- * that writes JSON. It is run twice, first to know its size, then to send it, so that no answer
- * is ever held in memory as text. Knows no routes. One thread.
+ * One request and its answer, with what the log says of it. An answer is a document: a
+ * function that writes JSON. It is run twice, first to know its size, then to send it, so
+ * that no answer is ever held in memory as text. Knows no routes. One thread.
  */
 #ifndef VIV_EXCHANGE_H
 #define VIV_EXCHANGE_H
@@ -19,13 +19,13 @@ struct exchange {
 
     /* For the log. */
     const char *route;
-    const char *outcome;  /* a constant */
-    char session[5];      /* the first digits of the keyed hash of its id, or "" */
+    const char *outcome; /* a constant */
+    char session[5];     /* the first digits of the keyed hash of its id, or "" */
     viv_time begun;
     int64_t wait_ms, run_ms; /* in the queue, in the sandbox; -1: was not there */
     uint64_t answer_size;
-    bool answered, failed;   /* an answer was begun; it did not get through */
-    bool quiet;              /* log at debug level */
+    bool answered, failed; /* an answer was begun; it did not get through */
+    bool quiet;            /* log at debug level */
 };
 
 /* Writes one document, the same at each call. */

@@ -46,8 +46,9 @@ static void set_failure(struct failure *failure, const char *type, const char *m
 }
 
 /*
- * A sandbox that is lost in a call is a crash to the client: the code did run, so the answer has
- * the fields of a failed execution, and the session block says that all is lost.
+ * A sandbox that is lost in a call is a crash to the client: the code did run, so the
+ * answer has the fields of a failed execution, and the session block says that all is
+ * lost.
  */
 static void describe_failure(const struct exec_reply *reply, struct failure *failure) {
     const struct call_result *result = reply->result;
@@ -61,7 +62,8 @@ static void describe_failure(const struct exec_reply *reply, struct failure *fai
     } else if (result->done.outcome == SESSION_CRASHED) {
         describe_crash(&result->done, failure);
     } else if (result->done.outcome == SESSION_OUT_OF_MEMORY) {
-        set_failure(failure, "resource_limit", "The code was stopped for its use of memory");
+        set_failure(failure, "resource_limit",
+                    "The code was stopped for its use of memory");
     } else if (result->done.outcome == SESSION_BROKE_PROTOCOL) {
         set_failure(failure, "crash", "The interpreter broke off its connection");
     } else {
@@ -70,7 +72,8 @@ static void describe_failure(const struct exec_reply *reply, struct failure *fai
 }
 
 static bool is_success(const struct call_result *result) {
-    return result->end == CALL_DONE && result->done.outcome == SESSION_RAN && !result->raised;
+    return result->end == CALL_DONE && result->done.outcome == SESSION_RAN &&
+           !result->raised;
 }
 
 const char *exec_reply_outcome(const struct call_result *result) {
@@ -189,10 +192,11 @@ static void write_message(struct json_out *out, const char *head, struct slice t
     buffer_clear(&whole);
 }
 
-/* The worker says what was raised. Where the text does not begin as the contract has it, it is
- * made to; and no exception passes for an error of the service. */
+/* The worker says what was raised. Where the text does not begin as the contract has it,
+ * it is made to; and no exception passes for an error of the service. */
 static void write_exception(struct json_out *out, const struct call_result *result) {
-    struct slice type = slice_of(&result->error_type), text = slice_of(&result->error_text);
+    struct slice type = slice_of(&result->error_type),
+                 text = slice_of(&result->error_text);
     size_t prefix = sizeof PYTHON_ERROR - 1;
     bool is_marked = text.size >= prefix && memcmp(text.data, PYTHON_ERROR, prefix) == 0;
 
@@ -202,8 +206,8 @@ static void write_exception(struct json_out *out, const struct call_result *resu
     write_message(out, is_marked ? "" : PYTHON_ERROR, text);
 }
 
-/* Whether the exception that the worker claims belongs to the answer: code that was interrupted
- * in time says where it was. */
+/* Whether the exception that the worker claims belongs to the answer: code that was
+ * interrupted in time says where it was. */
 static bool tells_where(const struct failure *failure, const struct call_result *result) {
     return result->raised && (!failure->type || strcmp(failure->type, "timeout") == 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The body of an answer to POST /exec whose code was run. Knows no HTTP, no sessions, no frames.
- * Any thread.
+ * The body of an answer to POST /exec whose code was run. Knows no HTTP, no sessions, no
+ * frames. Any thread.
  */
 #ifndef VIV_EXEC_REPLY_H
 #define VIV_EXEC_REPLY_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vivarium-fcgi's side of the socket to vivarium-executor (common/executor_wire.h). Knows no
- * sessions. Any thread: each operation has a connection of its own, but for records, which share
- * one.
+ * vivarium-fcgi's side of the socket to vivarium-executor (common/executor_wire.h). Knows
+ * no sessions. Any thread: each operation has a connection of its own, but for records,
+ * which share one.
  *
- * An executor that cannot be reached is VIV_UNAVAILABLE, at once; one that does not answer in
- * time, too. Another version of it, or an answer that is none, is VIV_BAD_GATEWAY. What it
- * refuses comes with its code and message.
+ * An executor that cannot be reached is VIV_UNAVAILABLE, at once; one that does not
+ * answer in time, too. Another version of it, or an answer that is none, is
+ * VIV_BAD_GATEWAY. What it refuses comes with its code and message.
  */
 #ifndef VIV_EXECUTOR_CLIENT_H
 #define VIV_EXECUTOR_CLIENT_H
@@ -16,8 +16,8 @@
 #include "common/clock.h"
 #include "common/executor_wire.h"
 
-/* How long an answer may take. A sandbox that has to be made first takes some milliseconds on an
- * idle machine, and many may be asked for at once. */
+/* How long an answer may take. A sandbox that has to be made first takes some
+ * milliseconds on an idle machine, and many may be asked for at once. */
 #define EXECUTOR_ACQUIRE_MS 10000
 #define EXECUTOR_ANSWER_MS  3000
 
@@ -30,9 +30,10 @@ struct executor_client {
 void executor_client_init(struct executor_client *client, const char *path);
 void executor_client_clear(struct executor_client *client);
 
-/* A sandbox of one's own, with its first record. *channel is the caller's; it does not block. */
-int executor_acquire(struct executor_client *client, struct slice record, uint64_t *sandbox,
-                     int *channel, struct viv_error *err);
+/* A sandbox of one's own, with its first record. *channel is the caller's; it does not
+ * block. */
+int executor_acquire(struct executor_client *client, struct slice record,
+                     uint64_t *sandbox, int *channel, struct viv_error *err);
 
 /* A new channel for a live sandbox. Fails with VIV_NOT_FOUND when the sandbox is gone. */
 int executor_attach(struct executor_client *client, uint64_t sandbox, int *channel,
@@ -49,8 +50,8 @@ struct executor_entry {
 };
 
 /* The first sandbox with a number above `after`. */
-int executor_next(struct executor_client *client, uint64_t after, struct executor_entry *entry,
-                  struct viv_error *err);
+int executor_next(struct executor_client *client, uint64_t after,
+                  struct executor_entry *entry, struct viv_error *err);
 
 struct executor_status {
     char tier[32];
@@ -64,9 +65,10 @@ int executor_status(struct executor_client *client, viv_time deadline,
 typedef size_t executor_record_source(void *context, char to[EXECUTOR_BYTES_MAX]);
 
 /*
- * Replaces the record of a sandbox without waiting for anything. The source is asked under the
- * lock that orders records, so that an older state never overtakes a newer one; it takes no lock
- * but leaves. A record that cannot be sent is lost; the next one makes good for it.
+ * Replaces the record of a sandbox without waiting for anything. The source is asked
+ * under the lock that orders records, so that an older state never overtakes a newer one;
+ * it takes no lock but leaves. A record that cannot be sent is lost; the next one makes
+ * good for it.
  */
 void executor_record(struct executor_client *client, uint64_t sandbox,
                      executor_record_source *source, void *context);

@@ -26,7 +26,8 @@ static bool is_json_type(const char *type) {
     return *type == '\0' || *type == ';';
 }
 
-/* A missing length is none: the web server reads chunked bodies to their end and then knows. */
+/* A missing length is none: the web server reads chunked bodies to their end and then
+ * knows. */
 static int parse_length(const char *text, uint64_t *length, struct viv_error *err) {
     *length = 0;
     for (; text && *text; text++) {
@@ -54,9 +55,10 @@ int http_request_read(const struct http_connection *connection,
     query += *query == '?';
     request->query = (struct slice){query, strlen(query)};
     client_address(trusted, connection->variable(context, "REMOTE_ADDR"),
-                   connection->variable(context, "HTTP_X_FORWARDED_FOR"), request->client);
-    return parse_length(connection->variable(context, "CONTENT_LENGTH"), &request->body_size,
-                        err);
+                   connection->variable(context, "HTTP_X_FORWARDED_FOR"),
+                   request->client);
+    return parse_length(connection->variable(context, "CONTENT_LENGTH"),
+                        &request->body_size, err);
 }
 
 static const char *reason_of(int status) {
@@ -82,8 +84,8 @@ static const char *reason_of(int status) {
     return "Error";
 }
 
-int http_head_write(const struct http_connection *connection, const struct http_head *head,
-                    uint64_t body_size) {
+int http_head_write(const struct http_connection *connection,
+                    const struct http_head *head, uint64_t body_size) {
     char text[1024], allow[128] = "", retry[64] = "", rate[256] = "";
 
     if (head->allow)
@@ -102,7 +104,7 @@ int http_head_write(const struct http_connection *connection, const struct http_
                         "Cache-Control: no-store\r\n"
                         "X-Content-Type-Options: nosniff\r\n"
                         "%s%s%s\r\n",
-                        head->status, reason_of(head->status), json_type, body_size, allow,
-                        retry, rate);
+                        head->status, reason_of(head->status), json_type, body_size,
+                        allow, retry, rate);
     return connection->write(connection->context, text, (size_t)size);
 }

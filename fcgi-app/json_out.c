@@ -18,10 +18,12 @@ static void put(struct json_out *out, const void *data, size_t size) {
 
 void json_raw(struct json_out *out, const char *text) { put(out, text, strlen(text)); }
 
-void json_splice(struct json_out *out, struct slice text) { put(out, text.data, text.size); }
+void json_splice(struct json_out *out, struct slice text) {
+    put(out, text.data, text.size);
+}
 
-/* The character at `p`, which has `length` bytes, when it must be escaped: writes the escape
- * and returns its size, otherwise 0. `before` is the byte before it, or 0. */
+/* The character at `p`, which has `length` bytes, when it must be escaped: writes the
+ * escape and returns its size, otherwise 0. `before` is the byte before it, or 0. */
 static size_t escape(const unsigned char *p, size_t length, unsigned char before,
                      char escaped[8]) {
     static const char letters[][2] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
@@ -42,7 +44,8 @@ static size_t escape(const unsigned char *p, size_t length, unsigned char before
 }
 
 /* The length of the maximal part of a broken sequence at the front (Unicode, section 3.9,
- * U+FFFD substitution of maximal subparts): what could still become a character, at least 1. */
+ * U+FFFD substitution of maximal subparts): what could still become a character, at
+ * least 1. */
 static size_t broken_part(const unsigned char *p, size_t size) {
     unsigned char low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
     unsigned char high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
@@ -64,9 +67,9 @@ void json_string(struct json_out *out, struct slice text) {
     while (next < text.size) {
         const unsigned char *p = (const unsigned char *)text.data + next;
         size_t length = utf8_sequence(text.data + next, text.size - next);
-        size_t replaced =
-            length == 0 ? (size_t)snprintf(escaped, sizeof escaped, "\xef\xbf\xbd")
-                        : escape(p, length, next > 0 ? p[-1] : 0, escaped);
+        size_t replaced = length == 0
+                              ? (size_t)snprintf(escaped, sizeof escaped, "\xef\xbf\xbd")
+                              : escape(p, length, next > 0 ? p[-1] : 0, escaped);
         if (replaced > 0) {
             put(out, text.data + start, next - start);
             put(out, escaped, replaced);
@@ -83,7 +86,9 @@ void json_text(struct json_out *out, const char *text) {
     json_string(out, (struct slice){text, strlen(text)});
 }
 
-void json_bool(struct json_out *out, bool value) { json_raw(out, value ? "true" : "false"); }
+void json_bool(struct json_out *out, bool value) {
+    json_raw(out, value ? "true" : "false");
+}
 
 void json_unsigned(struct json_out *out, uint64_t value) {
     char text[32];
@@ -103,7 +108,8 @@ void json_fixed(struct json_out *out, double value) {
     put(out, text, (size_t)snprintf(text, sizeof text, "%.2f", value));
 }
 
-static int put_encoded(void *context, const char *data, size_t size, struct viv_error *err) {
+static int put_encoded(void *context, const char *data, size_t size,
+                       struct viv_error *err) {
     struct json_out *out = context;
 
     put(out, data, size);
@@ -119,7 +125,8 @@ void json_base64(struct json_out *out, struct slice data) {
         out->size += base64_encoded_size(data.size);
     } else {
         base64_encoder_init(&encoder, put_encoded, out);
-        if (base64_encoder_put(&encoder, data, &err) || base64_encoder_end(&encoder, &err))
+        if (base64_encoder_put(&encoder, data, &err) ||
+            base64_encoder_end(&encoder, &err))
             out->failed = true;
     }
     put(out, "\"", 1);

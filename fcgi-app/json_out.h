@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing JSON text without building it in memory first: it goes piece by piece to a sink, or to
- * none, which counts its size. Knows no members and no HTTP. One thread.
+ * Writing JSON text without building it in memory first: it goes piece by piece to a
+ * sink, or to none, which counts its size. Knows no members and no HTTP. One thread.
  *
- * A failing sink is not asked again; what follows is dropped, and `failed` says so at the end.
+ * A failing sink is not asked again; what follows is dropped, and `failed` says so at the
+ * end.
  */
 #ifndef VIV_JSON_OUT_H
 #define VIV_JSON_OUT_H
@@ -28,10 +29,10 @@ void json_raw(struct json_out *out, const char *text);
 void json_splice(struct json_out *out, struct slice text);
 
 /*
- * A string in quotes. Escaped are quotes, backslashes, control characters, DEL, U+2028 and
- * U+2029, which end a line in some readers, and the slash of "</", which ends a script. What
- * is not UTF-8 becomes U+FFFD, one for each maximal part of a broken sequence, as Python's
- * errors="replace" does it.
+ * A string in quotes. Escaped are quotes, backslashes, control characters, DEL, U+2028
+ * and U+2029, which end a line in some readers, and the slash of "</", which ends a
+ * script. What is not UTF-8 becomes U+FFFD, one for each maximal part of a broken
+ * sequence, as Python's errors="replace" does it.
  */
 void json_string(struct json_out *out, struct slice text);
 void json_text(struct json_out *out, const char *text);

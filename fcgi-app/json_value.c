@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
-/* What a token costs jansson at most, measured with [{},{},...]: two tokens and 150 bytes for
- * each object. */
+/* What a token costs jansson at most, measured with [{},{},...]: two tokens and 150 bytes
+ * for each object. */
 #define BYTES_PER_TOKEN 80
 
 /* Counts the tokens that open a value, and the depth. Syntax is jansson's to judge. */

@@ -18,7 +18,9 @@ struct hash_key hash_key_new(void) {
     return key;
 }
 
-static uint64_t rotate(uint64_t value, int bits) { return value << bits | value >> (64 - bits); }
+static uint64_t rotate(uint64_t value, int bits) {
+    return value << bits | value >> (64 - bits);
+}
 
 static void rounds(uint64_t v[4], int count) {
     while (count-- > 0) {
@@ -37,9 +39,10 @@ static void rounds(uint64_t v[4], int count) {
 
 uint64_t keyed_hash(struct hash_key key, const void *data, size_t size) {
     const unsigned char *p = data;
-    uint64_t v[4] = {
-        key.words[0] ^ UINT64_C(0x736f6d6570736575), key.words[1] ^ UINT64_C(0x646f72616e646f6d),
-        key.words[0] ^ UINT64_C(0x6c7967656e657261), key.words[1] ^ UINT64_C(0x7465646279746573)};
+    uint64_t v[4] = {key.words[0] ^ UINT64_C(0x736f6d6570736575),
+                     key.words[1] ^ UINT64_C(0x646f72616e646f6d),
+                     key.words[0] ^ UINT64_C(0x6c7967656e657261),
+                     key.words[1] ^ UINT64_C(0x7465646279746573)};
     uint64_t last = (uint64_t)size << 56;
 
     for (; size >= 8; size -= 8, p += 8) {

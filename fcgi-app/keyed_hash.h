@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a hash that nobody can aim at without its key. For
- * tables whose keys clients choose, and for naming a session in the log without telling its id.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a hash that nobody can aim at without its
+ * key. For tables whose keys clients choose, and for naming a session in the log without
+ * telling its id.
  */
 #ifndef VIV_KEYED_HASH_H
 #define VIV_KEYED_HASH_H

@@ -25,20 +25,21 @@ struct sending {
     viv_time deadline;
 };
 
-static int send_data(void *context, const char *data, size_t size, struct viv_error *err) {
+static int send_data(void *context, const char *data, size_t size,
+                     struct viv_error *err) {
     const struct sending *sending = context;
     struct iovec payload = {(void *)data, size};
 
-    return frame_send(sending->call->channel, SESSION_DATA, sending->call->sequence, &payload,
-                      1, sending->deadline, err);
+    return frame_send(sending->call->channel, SESSION_DATA, sending->call->sequence,
+                      &payload, 1, sending->deadline, err);
 }
 
 static int send_file(struct sending *sending, const struct exec_file *file,
                      struct viv_error *err) {
     struct iovec name = {(void *)file->name.data, file->name.size};
 
-    if (frame_send(sending->call->channel, SESSION_FILE, sending->call->sequence, &name, 1,
-                   sending->deadline, err))
+    if (frame_send(sending->call->channel, SESSION_FILE, sending->call->sequence, &name,
+                   1, sending->deadline, err))
         return -1;
     return base64_decode(file->base64, send_data, sending, err);
 }
@@ -96,8 +97,18 @@ int sandbox_call_run(struct sandbox_call *call, struct viv_error *err) {
 
 /* ---- the frames that answer it ---- */
 
-/* Where in `OUTPUT* RESULT? (FILE DATA* FILE_END | LEFT_OUT)* OUTPUT* DONE` the next frame is. */
-enum phase { NOWHERE, AT_START, IN_OUTPUT, AFTER_RESULT, AT_FILES, IN_FILE, AT_END, OVER };
+/* Where in `OUTPUT* RESULT? (FILE DATA* FILE_END | LEFT_OUT)* OUTPUT* DONE` the next
+ * frame is. */
+enum phase {
+    NOWHERE,
+    AT_START,
+    IN_OUTPUT,
+    AFTER_RESULT,
+    AT_FILES,
+    IN_FILE,
+    AT_END,
+    OVER
+};
 
 /* The phase that a frame leads to; NOWHERE is a breach. */
 static const unsigned char next_phase[][SESSION_DONE + 1] = {
@@ -143,7 +154,8 @@ static int breach(struct viv_error *err, const char *what) {
     return viv_fail(err, VIV_BAD_GATEWAY, "the sandbox broke the protocol: %s", what);
 }
 
-static int take_output(struct receiving *state, struct slice payload, struct viv_error *err) {
+static int take_output(struct receiving *state, struct slice payload,
+                       struct viv_error *err) {
     uint64_t limit = state->call->settings->max_output;
 
     if (payload.size < 2 || (payload.data[0] != 1 && payload.data[0] != 2))
@@ -193,7 +205,8 @@ static int take_data(struct receiving *state, struct slice data, struct viv_erro
     return 0;
 }
 
-static int end_file(struct receiving *state, struct slice payload, struct viv_error *err) {
+static int end_file(struct receiving *state, struct slice payload,
+                    struct viv_error *err) {
     struct slice name = {state->name, state->name_size};
     struct session_file_end end;
 
@@ -220,11 +233,13 @@ static int take_left_out(struct receiving *state, struct slice payload,
     if (end.reason == SESSION_INCLUDED || name.size == 0 ||
         ++state->left_out > CALL_LEFT_OUT_MAX)
         return breach(err, "a file left out");
-    call_result_add_left_out(state->result, name, end.size, call_left_out_word(end.reason));
+    call_result_add_left_out(state->result, name, end.size,
+                             call_left_out_word(end.reason));
     return 0;
 }
 
-static int take_done(struct receiving *state, struct slice payload, struct viv_error *err) {
+static int take_done(struct receiving *state, struct slice payload,
+                     struct viv_error *err) {
     struct call_result *result = state->result;
 
     if (session_done_get(payload, &result->done, err))
@@ -270,7 +285,8 @@ static int take_frame(struct receiving *state, const struct frame *frame,
     }
 }
 
-static int take_frames(struct receiving *state, viv_time deadline, struct viv_error *err) {
+static int take_frames(struct receiving *state, viv_time deadline,
+                       struct viv_error *err) {
     __attribute__((cleanup(frame_reader_clear))) struct frame_reader reader = {
         .cap = session_cap_to_client};
     struct frame frame;
@@ -281,7 +297,8 @@ static int take_frames(struct receiving *state, viv_time deadline, struct viv_er
             return -1;
     }
     /* What came with the last frame would be lost with the reader, unseen. */
-    return frame_reader_pending(&reader) > 0 ? breach(err, "bytes behind the verdict") : 0;
+    return frame_reader_pending(&reader) > 0 ? breach(err, "bytes behind the verdict")
+                                             : 0;
 }
 
 void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,

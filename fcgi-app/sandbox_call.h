@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call over the channel of a session, as session_wire.h has it: the request is sent, then the
- * frames are taken until the verdict. The other end is taken for hostile: order, sequence, sizes,
- * counts and the nonce are checked, and anything odd is the end of that sandbox, whose caller
- * ends it. Knows no HTTP and no sessions. One thread a channel.
+ * One call over the channel of a session, as session_wire.h has it: the request is sent,
+ * then the frames are taken until the verdict. The other end is taken for hostile: order,
+ * sequence, sizes, counts and the nonce are checked, and anything odd is the end of that
+ * sandbox, whose caller ends it. Knows no HTTP and no sessions. One thread a channel.
  *
- * No wait here is longer than its deadline. The ladder, from the inside out; the web server's
- * read timeout (www-conf/rules.conf) is above its sum with the defaults, 362 s:
+ * No wait here is longer than its deadline. The ladder, from the inside out; the web
+ * server's read timeout (www-conf/rules.conf) is above its sum with the defaults, 362 s:
  *
  *     max_queue_wait          30 s    waiting for the session
  *     EXECUTOR_ACQUIRE_MS     10 s    a sandbox
@@ -32,21 +32,22 @@
 
 struct sandbox_call {
     const struct settings *settings;
-    int channel;          /* borrowed, does not block */
-    uint32_t sequence;    /* of this call on this channel, from 1 */
-    uint64_t number;      /* of the execution in its session */
-    uint32_t timeout_ms;  /* of the code */
+    int channel;                             /* borrowed, does not block */
+    uint32_t sequence;                       /* of this call on this channel, from 1 */
+    uint64_t number;                         /* of the execution in its session */
+    uint32_t timeout_ms;                     /* of the code */
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
 };
 
-/* Whether nothing lies in the channel and its other end is there: what arrives between calls is
- * not ours, and a sandbox that sends it is not to be used. */
+/* Whether nothing lies in the channel and its other end is there: what arrives between
+ * calls is not ours, and a sandbox that sends it is not to be used. */
 bool sandbox_channel_is_clean(int channel);
 
 /*
- * Sends the request up to, not including, the word to run it; files are decoded as they are
- * sent. Nothing has run when it fails: with VIV_BAD_GATEWAY when the sandbox is gone, with
- * VIV_TIMED_OUT when it does not take the request. The request may be freed afterwards.
+ * Sends the request up to, not including, the word to run it; files are decoded as they
+ * are sent. Nothing has run when it fails: with VIV_BAD_GATEWAY when the sandbox is gone,
+ * with VIV_TIMED_OUT when it does not take the request. The request may be freed
+ * afterwards.
  */
 int sandbox_call_send(struct sandbox_call *call, const struct exec_request *request,
                       struct viv_error *err);
@@ -55,9 +56,10 @@ int sandbox_call_send(struct sandbox_call *call, const struct exec_request *requ
 int sandbox_call_run(struct sandbox_call *call, struct viv_error *err);
 
 /*
- * Takes frames until the verdict or the deadline and fills `result`, all but its budget, which
- * was set before. With CALL_OVERDUE and CALL_BROKEN the sandbox must be ended; *err then has the
- * reason, for the log. With CALL_DONE and CALL_REFUSED the channel is ready for the next call.
+ * Takes frames until the verdict or the deadline and fills `result`, all but its budget,
+ * which was set before. With CALL_OVERDUE and CALL_BROKEN the sandbox must be ended; *err
+ * then has the reason, for the log. With CALL_DONE and CALL_REFUSED the channel is ready
+ * for the next call.
  */
 void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
                           struct viv_error *err);

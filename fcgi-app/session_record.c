@@ -17,7 +17,8 @@ static size_t put_text(char *to, const char *text) {
     return 1 + size;
 }
 
-size_t session_record_put(char to[SESSION_RECORD_MAX], const struct session_record *record) {
+size_t session_record_put(char to[SESSION_RECORD_MAX],
+                          const struct session_record *record) {
     size_t size = RECORD_FIXED;
 
     to[0] = RECORD_VERSION;
@@ -30,7 +31,8 @@ size_t session_record_put(char to[SESSION_RECORD_MAX], const struct session_reco
     return size;
 }
 
-/* Takes a text with its length off the front of *from, into `to` with room for `room` bytes. */
+/* Takes a text with its length off the front of *from, into `to` with room for `room`
+ * bytes. */
 static bool get_text(struct slice *from, char *to, size_t room) {
     size_t size = from->size > 0 ? (unsigned char)from->data[0] : SIZE_MAX;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What vivarium-executor keeps for vivarium-fcgi with each sandbox, so that a session is found
- * again after vivarium-fcgi was started anew. The form is our own; the executor does not read it.
- * Clocks are CLOCK_MONOTONIC, which goes on as long as the host, and so as any sandbox. Any
- * thread.
+ * What vivarium-executor keeps for vivarium-fcgi with each sandbox, so that a session is
+ * found again after vivarium-fcgi was started anew. The form is our own; the executor
+ * does not read it. Clocks are CLOCK_MONOTONIC, which goes on as long as the host, and so
+ * as any sandbox. Any thread.
  */
 #ifndef VIV_SESSION_RECORD_H
 #define VIV_SESSION_RECORD_H
@@ -28,7 +28,8 @@ struct session_record {
 #define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
 
 /* Writes the record into `to` and returns its size. */
-size_t session_record_put(char to[SESSION_RECORD_MAX], const struct session_record *record);
+size_t session_record_put(char to[SESSION_RECORD_MAX],
+                          const struct session_record *record);
 
 /* Fails with VIV_BAD_GATEWAY for anything that session_record_put() does not write. */
 int session_record_get(struct slice from, struct session_record *record,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sessions that there are, and who may use which when. A call enters a session, has it for
- * itself, and leaves it; calls that find it taken wait in its queue and get it in the order in
- * which they came. Sessions that nobody used for a while expire. Knows no HTTP, no sandboxes but
- * by number, and does no I/O.
+ * The sessions that there are, and who may use which when. A call enters a session, has
+ * it for itself, and leaves it; calls that find it taken wait in its queue and get it in
+ * the order in which they came. Sessions that nobody used for a while expire. Knows no
+ * HTTP, no sandboxes but by number, and does no I/O.
  *
  *     (new) ──► STARTING ──► BUSY ⇄ IDLE ──► expired
  *
- * STARTING is a session whose first execution has not begun: it is not listed, and it ceases to
- * exist when the call that made it leaves without running anything. Its sandbox may be lost in
- * any state; a session without one gets another at its next call.
+ * STARTING is a session whose first execution has not begun: it is not listed, and it
+ * ceases to exist when the call that made it leaves without running anything. Its sandbox
+ * may be lost in any state; a session without one gets another at its next call.
  *
- * One mutex over the table; it is a leaf and never held over I/O. All functions may be called
- * from any thread; struct session belongs to the call that entered it.
+ * One mutex over the table; it is a leaf and never held over I/O. All functions may be
+ * called from any thread; struct session belongs to the call that entered it.
  */
 #ifndef VIV_SESSIONS_H
 #define VIV_SESSIONS_H
@@ -43,14 +43,15 @@ struct session {
     uint64_t execution_count; /* the one under way included */
     uint64_t sandbox;         /* 0: none */
     /* The call's own. */
-    int channel;             /* to the sandbox; -1: none is open */
-    uint32_t sequence;       /* of the last call over this channel */
-    enum session_loss lost;  /* and no answer has told it yet */
+    int channel;            /* to the sandbox; -1: none is open */
+    uint32_t sequence;      /* of the last call over this channel */
+    enum session_loss lost; /* and no answer has told it yet */
 };
 
 struct sessions *sessions_new(const struct session_limits *limits);
 
-/* Frees all of it, and closes the channels. Nobody has a session or waits. NULL is allowed. */
+/* Frees all of it, and closes the channels. Nobody has a session or waits. NULL is
+ * allowed. */
 void sessions_free(struct sessions *sessions);
 
 /* A call that wants in. */
@@ -63,17 +64,17 @@ struct session_visit {
 };
 
 /*
- * Takes the session of that id for the caller, who leaves it again: a new one where there is
- * none. Waits up to max_queue_wait while others have it. Fails with
- *     VIV_CAPACITY     there is no room for another session, of this client or at all
- *     VIV_BUSY         too many calls wait already, or the wait was too long
- *     VIV_UNAVAILABLE  the caller is gone, or sessions_stop() was called
+ * Takes the session of that id for the caller, who leaves it again: a new one where there
+ * is none. Waits up to max_queue_wait while others have it. Fails with VIV_CAPACITY there
+ * is no room for another session, of this client or at all VIV_BUSY         too many
+ * calls wait already, or the wait was too long VIV_UNAVAILABLE  the caller is gone, or
+ * sessions_stop() was called
  */
-struct session *sessions_enter(struct sessions *sessions, const struct session_visit *visit,
-                               struct viv_error *err);
+struct session *sessions_enter(struct sessions *sessions,
+                               const struct session_visit *visit, struct viv_error *err);
 
-/* Gives the caller's session another sandbox and channel, 0 and -1 for none. The channel that it
- * had is closed; the sandbox that it had is the caller's to end. */
+/* Gives the caller's session another sandbox and channel, 0 and -1 for none. The channel
+ * that it had is closed; the sandbox that it had is the caller's to end. */
 void sessions_set_sandbox(struct sessions *sessions, struct session *session,
                           uint64_t sandbox, int channel);
 
@@ -85,11 +86,12 @@ void sessions_revoke_execution(struct sessions *sessions, struct session *sessio
 void sessions_describe(struct sessions *sessions, const struct session *session,
                        struct session_record *record);
 
-/* Gives the session to the call that has waited longest, or sets it idle. Returns the sandbox
- * that the caller must end because the session ceased to exist, or 0. */
+/* Gives the session to the call that has waited longest, or sets it idle. Returns the
+ * sandbox that the caller must end because the session ceased to exist, or 0. */
 uint64_t sessions_leave(struct sessions *sessions, struct session *session);
 
-/* The record of the session that has this id and sandbox now; false when there is none. */
+/* The record of the session that has this id and sandbox now; false when there is none.
+ */
 bool sessions_record(struct sessions *sessions, const char *id, uint64_t sandbox,
                      struct session_record *record);
 
@@ -100,8 +102,9 @@ int sessions_adopt(struct sessions *sessions, const struct session_record *recor
 /* Whether a session has this sandbox. */
 bool sessions_have_sandbox(struct sessions *sessions, uint64_t sandbox);
 
-/* Removes up to `room` sessions that have been idle for too long and writes their sandboxes,
- * which the caller ends. Returns how many were removed; a 0 in place of a sandbox is none. */
+/* Removes up to `room` sessions that have been idle for too long and writes their
+ * sandboxes, which the caller ends. Returns how many were removed; a 0 in place of a
+ * sandbox is none. */
 size_t sessions_expire(struct sessions *sessions, viv_time now, uint64_t *sandboxes,
                        size_t room);
 
@@ -114,8 +117,8 @@ struct session_line {
     uint64_t execution_count;
 };
 
-/* The sessions that have begun an execution, in the order of their creation. Returns their
- * number; *lines is the caller's to free. Touches none. */
+/* The sessions that have begun an execution, in the order of their creation. Returns
+ * their number; *lines is the caller's to free. Touches none. */
 size_t sessions_list(struct sessions *sessions, struct session_line **lines);
 
 /* Their number. */

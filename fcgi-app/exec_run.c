@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "fcgi-app/exec_run.h"
+
+#include <inttypes.h>
+
+#include "common/log.h"
+#include "fcgi-app/sandbox_call.h"
+
+/* A sandbox may be found dead when a call comes, and the next one may die at birth. */
+#define ATTEMPTS 2
+
+static void end_sandbox(struct app *app, uint64_t sandbox) {
+    struct viv_error err;
+    char quoted[VIV_ERROR_MESSAGE_MAX];
+
+    if (sandbox != 0 && executor_end(&app->executor, sandbox, &err))
+        viv_log(VIV_LOG_WARNING, "sandbox_not_ended", "sandbox=%" PRIu64 " error=%s",
+                sandbox, viv_log_quote(quoted, sizeof quoted, err.message));
+}
+
+/* Parts with a sandbox that cannot be used any more. Where code ran in the session, its
+ * next answer tells the loss. */
+static void drop_sandbox(struct app *app, struct session *session, const char *why) {
+    uint64_t sandbox = session->sandbox;
+    char quoted[VIV_ERROR_MESSAGE_MAX];
+
+    viv_log(VIV_LOG_WARNING, "sandbox_lost", "sandbox=%" PRIu64 " reason=%s", sandbox,
+            viv_log_quote(quoted, sizeof quoted, why));
+    sessions_set_sandbox(app->sessions, session, 0, -1);
+    if (session->execution_count > 0)
+        session->lost = SESSION_LOST_ALL;
+    end_sandbox(app, sandbox);
+}
+
+static int acquire(struct app *app, struct session *session, struct viv_error *err) {
+    struct session_record record;
+    char bytes[SESSION_RECORD_MAX];
+    uint64_t sandbox;
+    int channel;
+
+    /* The record is made for a session that has run something: if vivarium-fcgi is
+     * started anew in the middle of this call, the session is there again. */
+    sessions_describe(app->sessions, session, &record);
+    record.execution_count++;
+    size_t size = session_record_put(bytes, &record);
+    if (executor_acquire(&app->executor, (struct slice){bytes, size}, &sandbox, &channel,
+                         err)) {
+        if (err->code != VIV_CAPACITY)
+            return -1;
+        char quoted[VIV_ERROR_MESSAGE_MAX];
+        viv_log(VIV_LOG_INFO, "no_sandbox", "reason=%s",
+                viv_log_quote(quoted, sizeof quoted, err->message));
+        return viv_fail(err, VIV_CAPACITY,
+                        "There is no room for another session, try again later");
+    }
+    sessions_set_sandbox(app->sessions, session, sandbox, channel);
+    return 0;
+}
+
+/* A channel to the sandbox of an adopted session. Returns 1 when it has none any more. */
+static int attach(struct app *app, struct session *session, struct viv_error *err) {
+    int channel;
+
+    if (executor_attach(&app->executor, session->sandbox, &channel, err) == 0) {
+        sessions_set_sandbox(app->sessions, session, session->sandbox, channel);
+        return 0;
+    }
+    if (err->code == VIV_UNAVAILABLE || err->code == VIV_BAD_GATEWAY)
+        return -1;
+    drop_sandbox(app, session, err->message);
+    return 1;
+}
+
+/* Gives the session a sandbox and a channel that seem to be alive. */
+static int provide_sandbox(struct app *app, struct session *session,
+                           struct viv_error *err) {
+    if (session->channel >= 0) {
+        if (sandbox_channel_is_clean(session->channel))
+            return 0;
+        drop_sandbox(app, session, "it ended, or spoke between calls");
+    } else if (session->sandbox != 0) {
+        int failed = attach(app, session, err);
+        if (failed <= 0)
+            return failed;
+    }
+    return acquire(app, session, err);
+}
+
+/* Sends the request and lets it run, in a sandbox that takes it. */
+static int begin_call(struct app *app, struct session *session, struct exec_run *run,
+                      struct sandbox_call *call, struct viv_error *err) {
+    for (int attempt = 1;; attempt++) {
+        if (provide_sandbox(app, session, err))
+            return -1;
+        *call = (struct sandbox_call){.settings = app->settings,
+                                      .channel = session->channel,
+                                      .sequence = ++session->sequence,
+                                      .number = session->execution_count + 1,
+                                      .timeout_ms = run->request->timeout_ms};
+        if (sandbox_call_send(call, run->request, err) == 0) {
+            run->created = session->execution_count == 0;
+            sessions_begin_execution(app->sessions, session);
+            if (sandbox_call_run(call, err) == 0)
+                return 0;
+            sessions_revoke_execution(app->sessions, session);
+        }
+        bool died = err->code == VIV_BAD_GATEWAY;
+        drop_sandbox(app, session, err->message);
+        if (!died || attempt == ATTEMPTS)
+            return viv_fail(err, VIV_UNAVAILABLE,
+                            "the sandbox does not take the request");
+    }
+}
+
+/* What the answer will say of the session. */
+static void note_outcome(struct session *session, struct exec_run *run) {
+    static const char *const words[] = {[SESSION_LOST_NONE] = "none",
+                                        [SESSION_LOST_VARIABLES] = "variables",
+                                        [SESSION_LOST_ALL] = "all"};
+
+    run->lost = words[session->lost];
+    session->lost = SESSION_LOST_NONE;
+    run->execution_count = session->execution_count;
+}
+
+static int fail_refused(const struct exec_run *run, const struct session_refused *refused,
+                        struct viv_error *err) {
+    const struct exec_request *request = run->request;
+    size_t index = refused->file < request->file_count
+                       ? request->files[refused->file].index
+                       : refused->file;
+
+    switch (refused->reason) {
+    case SESSION_NO_ROOM:
+        return viv_fail(err, VIV_RESOURCE_LIMIT,
+                        "files[%zu]: there is no room for it in the session", index);
+    case SESSION_IN_THE_WAY:
+        return viv_fail(
+            err, VIV_PARSING,
+            "files[%zu].filename: something that is no file, or a file in place of "
+            "a folder, is in the way",
+            index);
+    default:
+        return viv_fail(err, VIV_SYSTEM, "files[%zu] could not be written", index);
+    }
+}
+
+static int run_in(struct app *app, struct session *session, struct exec_run *run,
+                  struct viv_error *err) {
+    struct call_result *result = run->result;
+    struct sandbox_call call;
+    struct viv_error why;
+
+    if (begin_call(app, session, run, &call, err))
+        return -1;
+    run->sent(run->context);
+    sandbox_call_receive(&call, result, &why);
+    switch (result->end) {
+    case CALL_REFUSED:
+        sessions_revoke_execution(app->sessions, session);
+        return fail_refused(run, &result->refused, err);
+    case CALL_DONE:
+        if (result->done.variables_lost && session->lost == SESSION_LOST_NONE)
+            session->lost = SESSION_LOST_VARIABLES;
+        break;
+    case CALL_OVERDUE:
+    case CALL_BROKEN:
+        drop_sandbox(app, session, why.message);
+    }
+    note_outcome(session, run);
+    return 0;
+}
+
+int exec_run(struct app *app, struct exec_run *run, struct viv_error *err) {
+    viv_time asked = viv_now();
+
+    run->wait_ms = -1;
+    struct session *session = sessions_enter(app->sessions, &run->visit, err);
+    if (!session)
+        return -1;
+    run->wait_ms = (viv_now() - asked) / VIV_MS;
+    int failed = run_in(app, session, run, err);
+    run->sandbox = session->sandbox;
+    end_sandbox(app, sessions_leave(app->sessions, session));
+    return failed;
+}
+
+struct record_request {
+    struct app *app;
+    const char *id;
+    uint64_t sandbox;
+};
+
+static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
+    const struct record_request *request = context;
+    struct session_record record;
+
+    if (!sessions_record(request->app->sessions, request->id, request->sandbox, &record))
+        return 0;
+    return session_record_put(to, &record);
+}
+
+void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
+    struct record_request request = {app, id, sandbox};
+
+    if (sandbox != 0)
+        executor_record(&app->executor, sandbox, make_record, &request);
+}

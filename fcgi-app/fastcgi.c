@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "fcgi-app/fastcgi.h"
+
+#include <fcgiapp.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+
+/* libfcgi counts in int. */
+#define PIECE_MAX (1 << 20)
+
+struct fastcgi_request {
+    FCGX_Request fcgx;
+    struct http_connection connection;
+};
+
+int fastcgi_set_up(struct viv_error *err) {
+    int failed = FCGX_Init();
+
+    if (failed)
+        return viv_fail(err, VIV_SYSTEM, "FCGX_Init: %d", failed);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    return 0;
+}
+
+static const char *variable(void *context, const char *name) {
+    struct fastcgi_request *request = context;
+
+    return FCGX_GetParam(name, request->fcgx.envp);
+}
+
+static int read_body(void *context, char *to, size_t size, struct viv_error *err) {
+    struct fastcgi_request *request = context;
+
+    while (size > 0) {
+        int piece = size < PIECE_MAX ? (int)size : PIECE_MAX;
+        int got = FCGX_GetStr(to, piece, request->fcgx.in);
+        if (got != piece)
+            return viv_fail(err, VIV_NOT_JSON,
+                            "The body is shorter than its Content-Length");
+        to += got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+static int write_answer(void *context, const void *data, size_t size) {
+    struct fastcgi_request *request = context;
+    const char *next = data;
+
+    while (size > 0) {
+        int piece = size < PIECE_MAX ? (int)size : PIECE_MAX;
+        if (FCGX_PutStr(next, piece, request->fcgx.out) != piece)
+            return -1;
+        next += piece;
+        size -= (size_t)piece;
+    }
+    return 0;
+}
+
+/* Only a peer that has closed is gone: one that has shut down its side of the connection
+ * may still be reading. nginx closes when its client leaves; lighttpd does not. */
+static bool is_gone(void *context) {
+    struct fastcgi_request *request = context;
+    struct pollfd waited = {.fd = request->fcgx.ipcFd, .events = 0};
+
+    return poll(&waited, 1, 0) > 0 && (waited.revents & (POLLHUP | POLLERR));
+}
+
+static int set_time_limits(int connection) {
+    const struct timeval to_read = {.tv_sec = FASTCGI_READ_S};
+    const struct timeval to_write = {.tv_sec = FASTCGI_WRITE_S};
+
+    return setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &to_read, sizeof to_read) ||
+           setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &to_write, sizeof to_write);
+}
+
+/*
+ * FCGX_Accept_r() on a connection of our own: libfcgi's accept(2) sets neither
+ * close-on-exec nor a time limit, and waits two seconds for a first byte. A request that
+ * says it is kept makes FCGX_Accept_r() read from its descriptor instead of closing it
+ * and accepting another; the listening socket that it has not (-1) ends it when there is
+ * no request to be read.
+ */
+static int accept_on(FCGX_Request *fcgx, int connection) {
+    if (FCGX_InitRequest(fcgx, -1, FCGI_FAIL_ACCEPT_ON_INTR))
+        return -1;
+    fcgx->ipcFd = connection;
+    fcgx->keepConnection = 1;
+    if (FCGX_Accept_r(fcgx))
+        return -1;
+    /* Whatever the web server wishes: a kept connection would hold this thread. */
+    fcgx->keepConnection = 0;
+    return 0;
+}
+
+struct fastcgi_request *fastcgi_begin(int connection, struct viv_error *err) {
+    struct fastcgi_request *request = viv_xcalloc(1, sizeof *request);
+
+    if (set_time_limits(connection)) {
+        close(connection);
+        free(request);
+        return viv_fail_null(err, VIV_SYSTEM, "setsockopt: %m");
+    }
+    if (accept_on(&request->fcgx, connection)) {
+        FCGX_Free(&request->fcgx, 1);
+        free(request);
+        return viv_fail_null(err, VIV_BAD_GATEWAY, "no request on a connection");
+    }
+    request->connection = (struct http_connection){.context = request,
+                                                   .variable = variable,
+                                                   .read = read_body,
+                                                   .write = write_answer,
+                                                   .gone = is_gone};
+    return request;
+}
+
+const struct http_connection *fastcgi_connection(const struct fastcgi_request *request) {
+    return &request->connection;
+}
+
+void fastcgi_end(struct fastcgi_request *request) {
+    FCGX_Finish_r(&request->fcgx);
+    free(request);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * vivarium-fcgi: start, the work of the main thread, stop. The main thread handles all
+ * signals and is the janitor; requests are answered by the threads of server.h. Sandboxes
+ * are not ended when it stops: they live in vivarium-executor and are taken over at the
+ * next start.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "common/settings.h"
+#include "fcgi-app/adoption.h"
+#include "fcgi-app/app.h"
+#include "fcgi-app/fastcgi.h"
+#include "fcgi-app/listener.h"
+#include "fcgi-app/server.h"
+
+#define TICK_MS      1000
+#define EXPIRE_BATCH 16
+
+/* Bodies and files are mapped one by one and so go back to the system when they are
+ * freed; a fixed threshold keeps glibc from raising it. Few arenas, so that what many
+ * threads free is found again by others. */
+static void tune_malloc(void) {
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+    mallopt(M_ARENA_MAX, 4);
+}
+
+/* Every session holds a descriptor. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit))
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static sigset_t block_signals(void) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaddset(&set, numbers[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return set;
+}
+
+/* Ends sandboxes of sessions that nobody uses. Where the executor does not answer, the
+ * rest of them is left to the adoption's later walks. */
+static void expire_sessions(struct app *app) {
+    uint64_t sandboxes[EXPIRE_BATCH];
+    struct viv_error err;
+    bool reached = true;
+    size_t count;
+
+    do {
+        count = sessions_expire(app->sessions, viv_now(), sandboxes, EXPIRE_BATCH);
+        for (size_t i = 0; i < count && reached; i++)
+            reached =
+                sandboxes[i] == 0 || !executor_end(&app->executor, sandboxes[i], &err);
+        if (count > 0)
+            viv_log(VIV_LOG_INFO, "sessions_expired", "count=%zu", count);
+    } while (count == EXPIRE_BATCH && reached);
+}
+
+/* Returns the signal that asks for the end. */
+static int work_until_signal(struct app *app, struct adoption *adoption,
+                             const sigset_t *signals) {
+    const struct timespec tick = {.tv_sec = TICK_MS / 1000};
+
+    for (;;) {
+        int number = sigtimedwait(signals, NULL, &tick);
+        if (number > 0)
+            return number;
+        if (errno != EAGAIN)
+            continue;
+        expire_sessions(app);
+        adoption_tick(adoption, app, viv_now());
+    }
+}
+
+static int fail(const struct viv_error *err) {
+    char quoted[VIV_ERROR_MESSAGE_MAX];
+
+    viv_log(VIV_LOG_ERROR, "start_failed", "error=%s",
+            viv_log_quote(quoted, sizeof quoted, err->message));
+    return err->code == VIV_CONFIG ? EX_CONFIG : EXIT_FAILURE;
+}
+
+/* From the threads' start to their end. */
+static int serve(struct app *app, struct listener *listener, const sigset_t *signals) {
+    struct adoption adoption = {.done = false};
+    struct server server;
+    struct viv_error err;
+
+    adoption_tick(&adoption, app, viv_now());
+    if (server_start(&server, app, listener->fd, &err))
+        return fail(&err);
+    viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" threads=%" PRIu64, listener->path,
+            app->settings->threads);
+    int number = work_until_signal(app, &adoption, signals);
+    viv_log(VIV_LOG_INFO, "stopping", "signal=%d", number);
+    sessions_stop(app->sessions);
+    if (!server_stop(&server, viv_after_ms((int64_t)app->settings->stop_timeout))) {
+        viv_log(VIV_LOG_WARNING, "stopped", "calls_cut=1");
+        listener_close(listener);
+        _exit(EXIT_SUCCESS);
+    }
+    viv_log(VIV_LOG_INFO, "stopped", "calls_cut=0");
+    return EXIT_SUCCESS;
+}
+
+static int run(const struct settings *settings) {
+    struct listener listener;
+    struct app app;
+    struct viv_error err;
+
+    umask(0077);
+    tune_malloc();
+    raise_descriptor_limit();
+    json_object_seed(0);
+    sigset_t signals = block_signals();
+    if (app_init(&app, settings, &err))
+        return fail(&err);
+    int status;
+    if (fastcgi_set_up(&err) || listener_open(&listener, settings->listen, &err)) {
+        status = fail(&err);
+    } else {
+        status = serve(&app, &listener, &signals);
+        listener_close(&listener);
+    }
+    app_clear(&app);
+    return status;
+}
+
+static int test(const struct settings *settings) {
+    struct networks networks;
+    struct viv_error err;
+
+    if (networks_parse(settings->trusted_proxies, &networks, &err)) {
+        fprintf(stderr, "vivarium-fcgi: %s\n", err.message);
+        return EX_CONFIG;
+    }
+    networks_clear(&networks);
+    puts("vivarium-fcgi: the configuration is right");
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+    CLEANUP(settings_clear) struct settings settings;
+    enum settings_request request;
+    struct viv_error err;
+
+    settings_init(&settings);
+    if (settings_load(&settings, argc, argv, NULL, NULL, &request, &err)) {
+        fprintf(stderr, "vivarium-fcgi: %s\n", err.message);
+        return EX_CONFIG;
+    }
+    switch (request) {
+    case SETTINGS_HELP:
+        puts("vivarium-fcgi [-f FILE] [-t] [-V] [-h] [--KEY=VALUE ...]");
+        settings_print_help(stdout);
+        return EXIT_SUCCESS;
+    case SETTINGS_VERSION:
+        puts("vivarium-fcgi " PACKAGE_VERSION);
+        return EXIT_SUCCESS;
+    case SETTINGS_TEST:
+        return test(&settings);
+    default:
+        viv_log_set_level((enum viv_log_level)viv_log_level_of(settings.log_level));
+        return run(&settings);
+    }
+}

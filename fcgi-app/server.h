@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The threads that take requests: each accepts a connection, has its request answered,
+ * and accepts the next one. Knows no routes but the one function.
+ */
+#ifndef VIV_SERVER_H
+#define VIV_SERVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/clock.h"
+#include "fcgi-app/app.h"
+
+struct server {
+    struct app *app;
+    int listener; /* borrowed */
+    pthread_t *threads;
+    size_t thread_count;
+    _Atomic bool stopping;
+    _Atomic viv_time complained; /* of an accept(2) that failed */
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    size_t running; /* threads */
+};
+
+/* Starts the threads. The caller has blocked all signals that it handles itself. */
+int server_start(struct server *server, struct app *app, int listener,
+                 struct viv_error *err);
+
+/* Takes no more connections and waits until `deadline` for the requests under way.
+ * Returns whether all have ended; if not, their threads go on, and `app` must not be
+ * cleared. */
+bool server_stop(struct server *server, viv_time deadline);
+
+#endif
