@@ -1,70 +1,78 @@
 # SPDX-License-Identifier: MIT
-"""An attempt, what must become of it, and how both are shown."""
+"""The table of attempts in hostile.txt, read: its head says what the lines of a row mean."""
 
+import builtins
 import dataclasses
+import pathlib
 import re
 
-
-@dataclasses.dataclass(frozen=True)
-class Refused:
-    """The code ends with an exception of one of these types; the session lives on as it was."""
-
-    types: tuple
-
-    def judge(self, answer):
-        """Assert that the answer is such a refusal."""
-        assert not answer.success and answer.error_type in self.types, answer
-        assert answer.lost == "none"
-        assert "reached" not in answer.std_out
+TABLE = pathlib.Path(__file__).with_name("hostile.txt")
+REACHED = "\nprint('reached')\n"
 
 
-@dataclasses.dataclass(frozen=True)
-class Prints:
-    """The code runs to its end and prints what matches the pattern, from its beginning to its end."""
-
-    pattern: str
-
-    def judge(self, answer):
-        """Assert that the answer is of that kind."""
-        assert answer.success, answer
-        assert re.fullmatch(self.pattern, answer.std_out, re.DOTALL), answer
-        assert answer.lost == "none"
-
-
-@dataclasses.dataclass(frozen=True)
-class Dies:
-    """The interpreter is lost, by its own doing or at the deadline; the files are not."""
-
-    types: tuple = ("crash",)
-
-    def judge(self, answer):
-        """Assert that the answer says so."""
-        assert answer.status == 200 and answer.error_type in self.types, answer
-        assert answer.lost in ("variables", "all")
-
-
-@dataclasses.dataclass(frozen=True)
-class Harmless:
-    """The code may do what it likes to its own session, however that ends."""
-
-    def judge(self, answer):
-        """Assert that it was answered as an execution."""
-        assert answer.status == 200, answer
-
-
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Attempt:
-    """Code that must fail inside. Where `control` is set it prints "reached" outside.
-
-    `control` is False where the code would do harm, or cannot work for any user, outside.
-    """
+    """One row. Of `refused`, `prints`, `dies` and `harmless` one says what must become of it."""
 
     name: str
     code: str
-    outcome: object
-    control: bool = True
+    refused: list = None
+    prints: str = None
+    dies: list = None
+    harmless: bool = False
+    works_outside: bool = False
+
+    def judge(self, answer):
+        """Assert that the answer of an execution is what must become of the attempt."""
+        assert answer.status == 200
+        assert "reached" not in answer.std_out, answer
+        if self.refused:
+            assert not answer.success and is_a(answer.error_type, self.refused), answer
+            assert answer.lost == "none"
+        elif self.prints:
+            assert answer.success and answer.lost == "none", answer
+            assert re.fullmatch(self.prints, answer.std_out), answer
+        elif self.dies:
+            assert answer.error_type in self.dies, answer
+            assert answer.lost == "variables"
+        else:
+            assert self.harmless
 
 
-def refused(*types):
-    """A refusal by PermissionError, or by one of the types given instead."""
-    return Refused(types or ("PermissionError",))
+def is_a(name, wanted):
+    """True when `name` is one of the names of exceptions, or of a built-in one derived from it."""
+    kind = getattr(builtins, name, None)
+    return name in wanted or any(
+        kind and issubclass(kind, getattr(builtins, other, ())) for other in wanted)
+
+
+def read():
+    """All attempts of the table."""
+    fronts, attempts = {}, []
+    for section in TABLE.read_text("utf-8").split("\n=== ")[1:]:
+        head, _, code = section.partition("\n\n")
+        name, *lines = head.split("\n")
+        kind, _, title = name.partition(": ")
+        if kind == "with":
+            fronts[title] = code
+        else:
+            attempts.append(_attempt(name, lines, code, fronts))
+    return attempts
+
+
+def _attempt(name, lines, code, fronts):
+    attempt = Attempt(name, code)
+    for line in lines:
+        word, _, rest = line.partition(": ")
+        if word == "with":
+            attempt.code = fronts[rest] + attempt.code
+        elif word == "prints":
+            attempt.prints = rest
+        elif word in ("refused", "dies"):
+            setattr(attempt, word, rest.split())
+        else:
+            assert line in ("harmless", "works outside"), f"{name}: {line}"
+            setattr(attempt, line.replace(" ", "_"), True)
+    if attempt.refused:
+        attempt.code += REACHED
+    return attempt

@@ -10,7 +10,8 @@ from support.client import fresh_id
 def canary(server):
     """A session with a variable, a file and a running count, which no attempt may touch."""
     session = server.client.session(fresh_id())
-    session.exec("import os, threading\nsong = 'sings'\nopen('cage', 'w').write(song)")
+    session.exec("import os\nsong = 'sings'\n"
+                 f"cage = open('cage-{session.name}', 'w')\ncage.write(song); cage.flush()")
     return session
 
 
@@ -24,8 +25,8 @@ def bystanders(request):
     before = canary.exec("os.getpid()")
     yield
     assert server.client.health().status == 200
-    after = canary.exec("[song, open('cage').read(), sorted(os.listdir('.')), os.getpid()]")
-    assert after.value == ["sings", "sings", ["cage"], before.value]
+    after = canary.exec("[song, open(cage.name).read(), os.listdir('.'), os.getpid()]")
+    assert after.value == ["sings", "sings", [f"cage-{canary.name}"], before.value]
     assert after.session["execution_count"] == before.session["execution_count"] + 1
     assert (after.lost, after.session["created"], after.std_out, after.std_err) \
         == ("none", False, "", "")

@@ -1,40 +1,51 @@
 # SPDX-License-Identifier: MIT
-"""Every attempt of the table fails inside of a session, and works outside where that is harmless."""
+"""Every attempt of the table fails in a session, and works outside where that is harmless."""
 
 import pytest
 
 from support import outside
 from support.must import cannot
 
-from .hostile import ATTEMPTS
+from .attempt import is_a, read
 
-ROWS = [(kind, attempt) for kind, attempts in ATTEMPTS.items() for attempt in attempts]
-CONTROLLED = [(kind, attempt) for kind, attempt in ROWS if attempt.control]
-
-
-def names(rows):
-    """The rows' names, for pytest."""
-    return [f"{kind}: {attempt.name}" for kind, attempt in rows]
+ATTEMPTS = read()
+CONTROLS = [attempt for attempt in ATTEMPTS if attempt.works_outside]
 
 
-@pytest.mark.parametrize("kind, attempt", ROWS, ids=names(ROWS))
-def test_it_fails_inside(session, kind, attempt):
+def name(attempt):
+    """What pytest calls the test of an attempt."""
+    return attempt.name
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS, ids=name)
+def test_it_fails_inside(session, attempt):
     session.exec("kept = 41; open('/home/earth/kept', 'w').write('kept')")
     answer = session.exec(attempt.code, timeout_ms=5000)
-    attempt.outcome.judge(answer)
+    attempt.judge(answer)
     after = session.exec("[globals().get('kept'), open('/home/earth/kept').read()]")
     assert after.success, after
     if answer.lost == after.lost == "none":
         assert after.value == [41, "kept"]
 
 
-@pytest.mark.parametrize("kind, attempt", CONTROLLED, ids=names(CONTROLLED))
-def test_it_works_outside(tmp_path, kind, attempt):
+@pytest.mark.parametrize("attempt", CONTROLS, ids=name)
+def test_it_works_outside(tmp_path, attempt):
     result = outside.run(attempt.code, tmp_path)
     if "reached" not in result.stdout and "PermissionError" in result.stderr:
         cannot(f"this machine refuses it to everybody: {attempt.name}")
     assert "reached" in result.stdout, result
 
 
-def test_names_are_unique():
-    assert len(set(names(ROWS))) == len(ROWS)
+def test_the_table_is_read_as_it_is_meant():
+    names = [attempt.name for attempt in ATTEMPTS]
+    assert len(names) == len(set(names)) > 100
+    for attempt in ATTEMPTS:
+        outcomes = (attempt.refused, attempt.prints, attempt.dies, attempt.harmless)
+        assert sum(map(bool, outcomes)) == 1, attempt.name
+        compile(attempt.code, attempt.name, "exec")
+
+
+def test_exceptions_are_told_apart():
+    assert is_a("PermissionError", ["OSError"]) and is_a("URLError", ["URLError", "OSError"])
+    assert not is_a("OSError", ["PermissionError"]) and not is_a("URLError", ["OSError"])
+    assert not is_a("KeyError", ["OSError"]) and not is_a("gaierror", ["PermissionError"])

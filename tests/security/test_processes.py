@@ -57,7 +57,7 @@ def test_the_processes_of_the_server(server, session, canary):
         "    try: os.kill(pid, 9); hit.append(pid)\n    except OSError: pass\n[x, hit]")
     assert answer.value[0] == 41
     assert all(process.alive() for process in others if not process.nested())
-    assert server.worker_of(canary).alive()
+    assert server.holder_of(f"cage-{canary.name}").alive()
 
 
 def test_no_other_process_is_listed(session):
@@ -84,7 +84,7 @@ def test_no_process_is_left_of_an_attempt(server, session):
 
 def test_sessions_have_no_process_in_common(server, session, canary):
     session.exec("1")
-    mine, its = server.worker_of(session), server.worker_of(canary)
+    mine, its = server.worker_of(session), server.holder_of(f"cage-{canary.name}")
     assert mine.pid != its.pid
     assert mine.parent != its.parent or not mine.nested()
 
@@ -119,7 +119,7 @@ def test_a_worker_holds_no_descriptor_of_the_machine(server, session):
 
 def test_the_namespaces_of_sessions_differ(server, session, canary):
     session.exec("1")
-    mine, its = server.worker_of(session), server.worker_of(canary)
+    mine, its = server.worker_of(session), server.holder_of(f"cage-{canary.name}")
     if not mine.nested():
         return  # this tier has no namespaces; the other tests hold there as well
     assert not mine.namespaces() & processes.find(server.process.pid).namespaces()
