@@ -133,13 +133,17 @@ class DevServer:
         return found[0]
 
     def worker_of(self, session):
-        """The process in which the session's code runs, known by a file that it has open."""
+        """The process in which the session's code runs; opens a file in it."""
         name = f"held-{uuid.uuid4().hex}"
         assert session.exec(f"_held = open('/home/earth/{name}', 'w')").success
-        owners = [process for process in self.tree()
-                  if any(path.endswith(name) for path in process.descriptors().values())]
-        assert len(owners) == 1, owners
-        return owners[0]
+        return self.holder_of(name)
+
+    def holder_of(self, name):
+        """The one process that has a file of this name open."""
+        holders = [process for process in self.tree()
+                   if any(path.endswith(name) for path in process.descriptors().values())]
+        assert len(holders) == 1, holders
+        return holders[0]
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""
