@@ -29,7 +29,7 @@ static pid_t fork_into_namespaces(void) {
 static int release(struct sandbox *sandbox, const struct sandbox_setup *setup,
                    struct viv_error *err) {
     const struct control_message mapped = {CONTROL_MAPPED};
-    uint32_t outer_id = setup->ordinary ? 0 : FIRST_SESSION_ID + sandbox->slot;
+    uint32_t outer_id = setup->ordinary ? ORDINARY_ID : FIRST_SESSION_ID + sandbox->slot;
 
     if (user_namespace_map_session(setup->proc, sandbox->pid, outer_id, setup->ordinary,
                                    err))

@@ -51,8 +51,8 @@ int user_namespace_map_outer(pid_t pid, uint64_t uid_base, struct viv_error *err
                  OUTER_IDS);
         return write_maps(proc, pid, uid_map, uid_map, false, err);
     }
-    snprintf(uid_map, sizeof uid_map, "0 %u 1\n", (unsigned)geteuid());
-    snprintf(gid_map, sizeof gid_map, "0 %u 1\n", (unsigned)getegid());
+    snprintf(uid_map, sizeof uid_map, "%u %u 1\n", ORDINARY_ID, (unsigned)geteuid());
+    snprintf(gid_map, sizeof gid_map, "%u %u 1\n", ORDINARY_ID, (unsigned)getegid());
     return write_maps(proc, pid, uid_map, gid_map, true, err);
 }
 

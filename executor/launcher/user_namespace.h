@@ -3,10 +3,12 @@
  * User namespaces: the outer one, in which the launcher, the zygote and all sandboxes
  * live, and the one of each session inside it.
  *
- *     the executor started as    outer namespace                   session namespace
- *     root                       0-65535 -> uid_base-uid_base+65535  1000 -> 2 + slot
- * (outer) an ordinary user           0 -> that user                      1000 -> 0
- * (outer)
+ *     executor started as   outer namespace                         session
+ *     root                  0-65535 is uid_base to uid_base+65535   1000 is 2 + slot
+ *     an ordinary user      1000 is that user                       1000 is 1000
+ *
+ * An ordinary user is not mapped to 0: a map of the 0 of an outer namespace into an inner
+ * one takes CAP_SETFCAP, which nothing here needs otherwise (user_namespaces(7)).
  */
 #ifndef VIV_USER_NAMESPACE_H
 #define VIV_USER_NAMESPACE_H
@@ -20,6 +22,7 @@
 #define OUTER_IDS        65536U
 #define ZYGOTE_ID        1U /* in the outer namespace of a root executor */
 #define FIRST_SESSION_ID 2U
+#define ORDINARY_ID      1000U /* the only one in the outer namespace of an ordinary user */
 
 /* Writes the map of the outer namespace of process `pid`; for its parent, which is in the
  * initial namespace. `uid_base` counts for root only. */
