@@ -2,7 +2,7 @@
 /*
  * The loop: one poll(2) over the launcher's socket, the session channel and the worker.
  * Whatever takes time happens to the worker only; the supervisor itself blocks no longer
- * than a client that does not read, and that one is given up after CLIENT_LIMIT_MS.
+ * than a client that does not read, and that one is given up (client_channel.h).
  */
 #include "executor/supervisor/supervisor.h"
 
@@ -10,19 +10,18 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/supervisor/call.h"
+#include "executor/supervisor/client_channel.h"
 #include "executor/supervisor/collect.h"
+#include "executor/supervisor/output.h"
 #include "executor/supervisor/supervisor_setup.h"
 #include "executor/supervisor/worker_process.h"
 
-#define CLIENT_LIMIT_MS       30000 /* to take one frame */
 #define WORKER_START_LIMIT_MS 60000 /* a zygote may have to be started first */
 #define WORKER_RETRY_MS       200
 #define STILLBORN_MAX         5
@@ -31,9 +30,7 @@
 
 struct supervisor {
     struct supervisor_descriptors own;
-    int client; /* the session channel, or -1 */
-    struct frame_reader from_client;
-    struct buffer to_client; /* output frames that the socket did not take yet */
+    struct client_channel client;
     struct worker_process worker;
     viv_time retry_at;   /* of asking for a worker that could not be made */
     int stillborn;       /* workers in a row that ended before they were ready */
@@ -48,9 +45,7 @@ __attribute__((noreturn)) static void give_up(const struct viv_error *err) {
 }
 
 static void drop_client(struct supervisor *self) {
-    close_and_clear(&self->client);
-    frame_reader_clear(&self->from_client);
-    buffer_clear(&self->to_client);
+    client_channel_close(&self->client);
     /* What runs goes on; what was still arriving never does. */
     if (self->call.phase == CALL_RECEIVING)
         call_end(&self->call);
@@ -77,103 +72,19 @@ static void ask_for_worker(struct supervisor *self) {
     self->retry_at = viv_after_ms(WORKER_RETRY_MS);
 }
 
-/* ---- sending to the client ---- */
-
-/* Sends what was queued before; blocks. */
-static int flush_queue(struct supervisor *self) {
-    struct iovec queued = {self->to_client.data, self->to_client.size};
-
-    if (self->client < 0)
-        return -1;
-    if (io_write_full(self->client, &queued, 1, viv_after_ms(CLIENT_LIMIT_MS), NULL)) {
-        drop_client(self);
-        return -1;
-    }
-    buffer_clear(&self->to_client);
-    return 0;
-}
-
-/* Sends one frame of up to two parts; blocks. */
+/* Sends one frame of the running call; for collect_files(), too. */
 static int send_parts(void *context, uint8_t type, struct slice first,
                       struct slice second) {
     struct supervisor *self = context;
-    struct iovec payload[2] = {{(void *)first.data, first.size},
-                               {(void *)second.data, second.size}};
 
-    if (self->call.client_gone || flush_queue(self))
+    if (self->call.client_gone)
         return -1;
-    if (frame_send(self->client, type, self->call.sequence, payload, 2,
-                   viv_after_ms(CLIENT_LIMIT_MS), NULL) == 0)
-        return 0;
-    drop_client(self);
-    return -1;
+    return client_channel_send(&self->client, type, self->call.sequence, first, second);
 }
 
 static int send_frame(struct supervisor *self, uint8_t type, const void *data,
                       size_t size) {
     return send_parts(self, type, (struct slice){data, size}, (struct slice){0});
-}
-
-/* Sends as much of the queue as the socket takes now. */
-static void flush_some(struct supervisor *self) {
-    while (self->client >= 0 && self->to_client.size > 0) {
-        ssize_t sent = send(self->client, self->to_client.data, self->to_client.size,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent > 0)
-            buffer_consume(&self->to_client, (size_t)sent);
-        else if (errno == EAGAIN)
-            return;
-        else if (errno != EINTR)
-            drop_client(self);
-    }
-}
-
-/* ---- the output of the worker ---- */
-
-/* Queues bytes of a stream for the client of the running call, up to its limit. The queue
- * is bounded by that limit. */
-static void queue_output(struct supervisor *self, int stream, char *chunk, size_t size) {
-    size_t admitted = call_admit_output(&self->call, stream, size);
-
-    if (admitted == 0 || self->call.client_gone)
-        return;
-    chunk[-1] = (char)(stream + 1);
-    if (frame_queue(&self->to_client, SESSION_OUTPUT, self->call.sequence, chunk - 1,
-                    admitted + 1, SIZE_MAX / 2, NULL))
-        self->call.output[stream].truncated = true;
-}
-
-/* Reads at most `limit` bytes of a stream that are there now; what comes between calls is
- * dropped. Returns the number read. */
-static size_t pump(struct supervisor *self, int stream, size_t limit) {
-    char block[1 + SESSION_OUTPUT_MAX];
-
-    if (limit > SESSION_OUTPUT_MAX)
-        limit = SESSION_OUTPUT_MAX;
-    ssize_t got = read(self->worker.output[stream], block + 1, limit);
-    if (got < 0)
-        return 0;
-    if (got == 0)
-        close_and_clear(&self->worker.output[stream]);
-    else if (self->call.phase == CALL_RUNNING)
-        queue_output(self, stream, block + 1, (size_t)got);
-    return (size_t)got;
-}
-
-/* Reads what the pipes hold now and not what a flood adds meanwhile. */
-static void pump_what_is_there(struct supervisor *self) {
-    for (int stream = 0; stream < 2; stream++) {
-        int there = 0;
-        if (self->worker.output[stream] < 0 ||
-            ioctl(self->worker.output[stream], FIONREAD, &there))
-            continue;
-        while (there > 0) {
-            size_t got = pump(self, stream, (size_t)there);
-            if (got == 0)
-                break;
-            there -= (int)got;
-        }
-    }
 }
 
 /* ---- a call ---- */
@@ -183,6 +94,7 @@ static void refuse_call(struct supervisor *self) {
 
     session_refused_put(payload, &self->call.upload.refused);
     send_frame(self, SESSION_REFUSED, payload, sizeof payload);
+    client_channel_flush(&self->client);
     call_end(&self->call);
 }
 
@@ -206,7 +118,7 @@ static void finish_call(struct supervisor *self, struct session_done *done,
     };
 
     done->runtime_ms = runtime_ms(call);
-    pump_what_is_there(self);
+    output_pump_all(&self->worker, &self->call, &self->client);
     if (claims.data && !call->client_gone)
         send_frame(self, SESSION_RESULT, claims.data, claims.size);
     if (!call->client_gone)
@@ -216,7 +128,8 @@ static void finish_call(struct supervisor *self, struct session_done *done,
     done->stderr_truncated = call->output[1].truncated;
     done->variables_lost = self->variables_lost;
     session_done_put(payload, done);
-    if (send_frame(self, SESSION_DONE, payload, sizeof payload) == 0)
+    if (send_frame(self, SESSION_DONE, payload, sizeof payload) == 0 &&
+        client_channel_flush(&self->client) == 0)
         self->variables_lost = false;
     call_end(&self->call);
 }
@@ -270,7 +183,7 @@ static void start_call(struct supervisor *self) {
     upload_clear(&call->upload);
     if (home_snapshot_take(&call->before, self->own.home, &err))
         give_up(&err);
-    pump_what_is_there(self);
+    output_pump_all(&self->worker, &self->call, &self->client);
     memcpy(worker_call.nonce, call->exec.nonce, sizeof worker_call.nonce);
     call->phase = CALL_RUNNING;
     call->began = viv_now();
@@ -312,16 +225,16 @@ static bool takes_client_frames(const struct supervisor *self) {
 
 static void read_client(struct supervisor *self) {
     struct frame frame;
-    int result = frame_reader_fill(&self->from_client, self->client, NULL);
+    int result = frame_reader_fill(&self->client.reader, self->client.fd, NULL);
 
-    while (result > 0 && self->client >= 0 && takes_client_frames(self)) {
-        result = frame_reader_next(&self->from_client, &frame, NULL);
+    while (result > 0 && self->client.fd >= 0 && takes_client_frames(self)) {
+        result = frame_reader_next(&self->client.reader, &frame, NULL);
         if (result > 0 && take_client_frame(self, &frame, NULL))
             result = -1;
     }
     /* A client has nothing to say until its call has ended. */
     if (result < 0 ||
-        (!takes_client_frames(self) && frame_reader_pending(&self->from_client) > 0))
+        (!takes_client_frames(self) && frame_reader_pending(&self->client.reader) > 0))
         drop_client(self);
 }
 
@@ -385,9 +298,7 @@ static void read_worker(struct supervisor *self) {
 
 static void take_channel(struct supervisor *self, int fd) {
     drop_client(self);
-    self->client = fd;
-    if (io_set_nonblocking(fd, NULL))
-        drop_client(self);
+    client_channel_open(&self->client, fd);
 }
 
 static void read_launcher(struct supervisor *self) {
@@ -448,10 +359,10 @@ enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, WATCHED_COUNT };
 static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
     short client = takes_client_frames(self) ? POLLIN : 0;
 
-    if (self->to_client.size > 0)
+    if (self->client.queue.size > 0)
         client |= POLLOUT;
     watched[LAUNCHER] = (struct pollfd){self->own.control, POLLIN, 0};
-    watched[CLIENT] = (struct pollfd){self->client, client, 0};
+    watched[CLIENT] = (struct pollfd){self->client.fd, client, 0};
     watched[WORKER] = (struct pollfd){self->worker.channel, POLLIN, 0};
     watched[WORKER_OUT] = (struct pollfd){self->worker.output[0], POLLIN, 0};
     watched[WORKER_ERR] = (struct pollfd){self->worker.output[1], POLLIN, 0};
@@ -465,22 +376,22 @@ static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_
     }
     for (int stream = 0; stream < 2; stream++)
         if (watched[WORKER_OUT + stream].revents)
-            pump(self, stream, SESSION_OUTPUT_MAX);
+            output_pump(&self->worker, stream, &self->call, &self->client);
     if (watched[WORKER].revents)
         read_worker(self);
     else if (watched[CLIENT].revents & POLLIN)
         read_client(self);
     else if (watched[CLIENT].revents & (POLLHUP | POLLERR))
         drop_client(self);
-    flush_some(self);
+    client_channel_flush_some(&self->client);
 }
 
 void supervisor_main(const struct settings *settings, int proc, int control) {
-    struct supervisor self = {.client = -1,
-                              .from_client = {.cap = session_cap_to_supervisor}};
+    struct supervisor self = {0};
     struct pollfd watched[WATCHED_COUNT];
     struct viv_error err;
 
+    client_channel_init(&self.client);
     worker_process_init(&self.worker);
     if (supervisor_set_up(&self.own, settings, proc, control, &err))
         give_up(&err);

@@ -163,10 +163,9 @@ int python_begin(struct viv_error *err) {
 int python_run(struct slice code, struct slice standard_input, uint32_t number,
                uint32_t max_result, struct buffer *claims, struct viv_error *err) {
     CLEANUP(drop_reference)
-    PyObject *result =
-        PyObject_CallMethod(runner, "run", "y#y#II", code.data, (Py_ssize_t)code.size,
-                            standard_input.data, (Py_ssize_t)standard_input.size, number,
-                            max_result);
+    PyObject *result = PyObject_CallMethod(
+        runner, "run", "y#y#II", code.data, (Py_ssize_t)code.size, standard_input.data,
+        (Py_ssize_t)standard_input.size, number, max_result);
     char *bytes;
     Py_ssize_t size;
 
