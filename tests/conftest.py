@@ -108,7 +108,7 @@ def new_session(client):
 
 @pytest.fixture(scope="module")
 def shared(server):
-    """A session that the tests of one file use in turn, where none leaves anything that matters."""
+    """A session that the tests of one file use in turn, where none leaves what matters."""
     return server.client.session(fresh_id())
 
 

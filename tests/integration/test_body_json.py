@@ -125,13 +125,15 @@ def test_escapes_in_the_code_are_undone(shared):
 def test_escaped_slashes_in_base64_are_read(shared):
     content = b"\xff\xff\xff\xfb\xef\xbe" * 1000
     data = b64(content).replace("/", "\\/").encode()
-    body = b'{"code": "open(\'s\', \'rb\').read().hex()", "files": [{"filename": "s", "b64_data": "%s"}]}'
+    body = (b'{"code": "open(\'s\', \'rb\').read().hex()",'
+            b' "files": [{"filename": "s", "b64_data": "%s"}]}')
     assert shared.post(body % data).value == content.hex()
 
 
 def test_members_in_any_order(shared):
-    assert shared.post({"files": [{"b64_data": "QQ==", "filename": "o", "mode": 1}], "timeout_ms": 5000,
-                        "stdin": "", "code": "open('o').read()"}).value == "A"
+    answer = shared.post({"files": [{"b64_data": "QQ==", "filename": "o", "mode": 1}],
+                          "timeout_ms": 5000, "stdin": "", "code": "open('o').read()"})
+    assert answer.value == "A"
 
 
 def test_a_long_string_of_base64_is_code_like_any_other(shared):

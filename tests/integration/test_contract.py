@@ -32,10 +32,12 @@ REFUSAL = {
     "success": False,
     "error": {
         "type": "validation", "message": "code is missing",
-        "details": [{"on": "body", "path": "/code", "expected": "string", "message": "missing"}],
+        "details": [{"on": "body", "path": "/code", "expected": "string", "message": "no"}],
     },
 }
-HEALTH = {"status": "healthy", "active_sessions": 1, "version": "0.1.0", "isolation": {"tier": "full"}}
+HEALTH = {
+    "status": "healthy", "active_sessions": 1, "version": "0.1.0", "isolation": {"tier": "full"},
+}
 LISTED = {
     "id": "default", "createdAt": 1705312200000, "lastAccessedAt": 1705312500000,
     "ageMinutes": 5.0, "idleMinutes": 0.5, "state": "idle", "execution_count": 3,
@@ -49,7 +51,7 @@ def error(kind, message="no"):
 
 
 def judge(document, target="/exec?sessionId=x", status=200, method="POST", **more):
-    """Let the contract judge an answer; headers in `more`, underscores for hyphens, None for none."""
+    """Let the contract judge an answer. `more` are headers, with _ for -, and None for none."""
     headers = {**GOOD_HEADERS, **{name.replace("_", "-"): value for name, value in more.items()}}
     text = "".join(f"{name}: {value}\r\n" for name, value in headers.items() if value is not None)
     message = http.client.parse_headers(io.BytesIO(text.encode() + b"\r\n"))

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from support.program import program
+
 # what the code does -> what the message must say of it
 DEATHS = {
     "os._exit(3)": ("import os; os._exit(3)", "exit"),
@@ -19,12 +21,17 @@ DEATHS = {
     "abort of C": ("import ctypes; ctypes.CDLL(None).abort()", "abort"),
     "SIGKILL to itself": ("import os; os.kill(os.getpid(), 9)", "kill"),
     "SIGTERM to itself": ("import os; os.kill(os.getpid(), 15)", "term"),
-    "a recursion without end in C":
-        ("import ctypes\nf = ctypes.CFUNCTYPE(ctypes.c_int)\ncb = f(lambda: cb())\n"
-         "import sys; sys.setrecursionlimit(10**9); cb()", ""),
-    "a thread that kills it": ("import threading, os, time\n"
-                               "threading.Timer(0.2, lambda: os._exit(5)).start()\ntime.sleep(60)",
-                               "exit"),
+    "a recursion without end in C": (program("""
+        import ctypes, sys
+        sys.setrecursionlimit(10**9)
+        again = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: again())
+        again()
+    """), "segmentation fault|SIGSEGV"),
+    "a thread that kills it": (program("""
+        import threading, os, time
+        threading.Timer(0.2, lambda: os._exit(5)).start()
+        time.sleep(60)
+    """), "exit"),
 }
 
 
@@ -62,8 +69,11 @@ def test_a_death_in_the_first_call(session):
 
 
 def test_a_death_between_calls_is_told_in_the_next_answer_once(session):
-    session.exec("kept = 1; open('f', 'w').write('f')\nimport threading, os\n"
-                 "threading.Timer(0.5, lambda: os._exit(5)).start()")
+    session.exec(program("""
+        kept = 1; open('f', 'w').write('f')
+        import threading, os
+        threading.Timer(0.5, lambda: os._exit(5)).start()
+    """))
     time.sleep(2)
     answer = session.exec("['kept' in globals(), open('f').read()]")
     assert answer.value == [False, "f"]

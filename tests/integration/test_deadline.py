@@ -1,49 +1,77 @@
 # SPDX-License-Identifier: MIT
-"""Code that does not end by itself: interrupted at the deadline, killed when that is not enough."""
+"""Code that does not end by itself: interrupted at the deadline, killed if that is not enough."""
 
 import time
 
 import pytest
 
+from support.program import program
 from support.together import at_once, eventually, in_background
 
 INTERRUPTED = {
     "a loop": "while True: pass",
     "a loop with a body": "while True: sum(range(1000))",
     "a sleep": "time.sleep(999)",
-    "a lock": "import threading; threading.Lock().acquire() and None; l = threading.Lock();"
-              " l.acquire(); l.acquire()",
-    "a thread that is waited for": "import threading; t = threading.Thread(target=time.sleep,"
-                                   " args=(2,), daemon=True); t.start(); t.join(); time.sleep(99)",
+    "a lock": "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()",
+    "a thread that is waited for": program("""
+        import threading
+        thread = threading.Thread(target=time.sleep, args=(5,))
+        thread.start()
+        thread.join()
+    """),
     "an await": "import asyncio; await asyncio.sleep(999)",
     "a coroutine": "import asyncio; asyncio.run(asyncio.sleep(999))",
     "a regular expression": "import re; re.match(r'(a+)+b', 'a' * 40)",
     "a select": "import select, os; select.select([os.pipe()[0]], [], [])",
-    "a deep recursion": "import sys\ndef f():\n    while True:\n        try: f()\n"
-                        "        except RecursionError: pass\nf()",
+    "a read": "import os; os.read(os.pipe()[0], 1)",
+    "numpy": "while True: np.sort(np.random.rand(1000))",
 }
 KILLED = {
     "a sum in C": "sum(range(10**12))",
-    "an iteration in C": "import collections, itertools\n"
-                         "collections.deque(itertools.repeat(0), maxlen=0)",
+    "a queue in C": program("""
+        import collections, itertools
+        collections.deque(itertools.repeat(0), maxlen=0)
+    """),
     "a comparison in C": "import itertools; max(itertools.repeat(0))",
-    "a swallowed interrupt": "while True:\n    try: time.sleep(1)\n    except BaseException: pass",
-    "an ignored signal": "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
-                         "while True: pass",
-    "a blocked signal": "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
-                        "while True: pass",
-    "another handler": "import signal; signal.signal(signal.SIGINT, lambda *a: None)\n"
-                       "while True: time.sleep(1)",
-    "an endless finally": "try:\n    while True: pass\nfinally:\n    while True: pass",
-    "a stopped process": "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); time.sleep(99)",
+    "a swallowed interrupt": program("""
+        while True:
+            try: time.sleep(1)
+            except BaseException: pass
+    """),
+    "an ignored signal": program("""
+        import signal
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        while True: pass
+    """),
+    "a blocked signal": program("""
+        import signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+        while True: pass
+    """),
+    "another handler": program("""
+        import signal
+        signal.signal(signal.SIGINT, lambda *a: None)
+        while True: time.sleep(1)
+    """),
+    "an endless finally": program("""
+        try:
+            while True: pass
+        finally:
+            while True: pass
+    """),
+    "a stopped process": program("""
+        import os, signal
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(99)
+    """),
 }
 
 
 @pytest.mark.parametrize("code", INTERRUPTED.values(), ids=INTERRUPTED.keys())
 def test_interrupted_code_keeps_its_variables(session, code):
     session.exec("import time; kept = 41")
-    answer = session.exec(f"print('before')\nopen('so-far', 'w').write('x')\nlate = 1\n{code}",
-                          timeout_ms=500)
+    before = "print('before')\nopen('so-far', 'w').write('x')\nlate = 1\n"
+    answer = session.exec(before + code, timeout_ms=500)
     assert (answer.status, answer.error_type, answer.lost) == (200, "timeout", "none")
     assert answer.std_out == "before\n"
     assert answer.files == {"so-far": b"x"}
@@ -55,8 +83,8 @@ def test_interrupted_code_keeps_its_variables(session, code):
 def test_code_that_ignores_the_interrupt_is_killed_and_the_files_stay(small_session, code):
     session = small_session
     session.exec("import time; kept = 41; open('old', 'w').write('o')")
-    answer = session.exec(f"print('before', flush=True)\nopen('so-far', 'w').write('x')\n{code}",
-                          timeout_ms=500)
+    before = "print('before', flush=True)\nopen('so-far', 'w').write('x')\n"
+    answer = session.exec(before + code, timeout_ms=500)
     assert (answer.status, answer.error_type, answer.lost) == (200, "timeout", "variables")
     assert answer.std_out == "before\n"
     assert answer.files == {"so-far": b"x"}
@@ -74,20 +102,31 @@ def test_the_answer_of_killed_code_comes_after_deadline_and_grace(session):
 
 
 def test_cleaning_up_after_the_interrupt_is_possible(session):
-    answer = session.exec("try:\n    while True: pass\nfinally:\n    print('cleaned up')",
-                          timeout_ms=500)
+    answer = session.exec(program("""
+        try:
+            while True: pass
+        finally:
+            print('cleaned up')
+    """), timeout_ms=500)
     assert (answer.error_type, answer.std_out, answer.lost) == ("timeout", "cleaned up\n", "none")
 
 
 def test_code_that_ends_within_the_grace_was_still_too_late(session):
-    answer = session.exec("try:\n    while True: pass\nexcept KeyboardInterrupt: pass\n'made it'",
-                          timeout_ms=500)
+    answer = session.exec(program("""
+        try:
+            while True: pass
+        except KeyboardInterrupt: pass
+        'made it'
+    """), timeout_ms=500)
     assert (answer.error_type, answer.lost) == ("timeout", "none")
 
 
 def test_another_error_after_the_interrupt_is_still_a_time_out(session):
-    answer = session.exec("try:\n    while True: pass\nexcept KeyboardInterrupt: 1 / 0",
-                          timeout_ms=500)
+    answer = session.exec(program("""
+        try:
+            while True: pass
+        except KeyboardInterrupt: 1 / 0
+    """), timeout_ms=500)
     assert answer.error_type == "timeout"
     assert session.value("1") == 1
 

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from support.program import program
+
 OWN_TYPES = [
     "validation", "parsing", "resource_limit", "timeout", "crash", "busy", "capacity",
     "rate_limit", "not_found", "method", "system",
@@ -88,7 +90,12 @@ def test_up_to_four_lines_around_the_failing_one_are_shown(shared, failing, show
 
 
 def test_a_syntax_error_names_its_line(shared):
-    answer = shared.exec("a = 1\nb = 2\nc = = 3\nd = 4")
+    answer = shared.exec(program("""
+        a = 1
+        b = 2
+        c = = 3
+        d = 4
+    """))
     assert answer.error_type == "SyntaxError"
     assert answer.error["line"] == 3
     assert context(answer)[3] == "c = = 3"
@@ -132,8 +139,12 @@ def test_no_frame_of_the_machinery_is_shown(shared):
 
 
 def test_causes_and_contexts_are_shown(shared):
-    answer = shared.exec(
-        "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('second') from e")
+    answer = shared.exec(program("""
+        try:
+            1 / 0
+        except ZeroDivisionError as e:
+            raise ValueError('second') from e
+    """))
     message = answer.error["message"]
     assert answer.error_type == "ValueError"
     assert answer.error["line"] == 4
@@ -149,7 +160,11 @@ def test_the_members_of_a_group_are_shown(shared):
 
 
 def test_notes_are_shown(shared):
-    answer = shared.exec("e = ValueError('v')\ne.add_note('look here')\nraise e")
+    answer = shared.exec(program("""
+        e = ValueError('v')
+        e.add_note('look here')
+        raise e
+    """))
     assert "look here" in answer.error["message"]
 
 
@@ -199,37 +214,62 @@ def test_a_class_name_of_any_length_is_capped(session):
 
 
 def test_endless_recursion_makes_no_endless_message(session):
-    answer = session.exec("def f(n):\n    return f(n + 1)\n\nf(0)")
+    answer = session.exec(program("""
+        def f(n):
+            return f(n + 1)
+
+        f(0)
+    """))
     assert answer.error_type == "RecursionError"
     assert answer.error["line"] in (2, 4)
     assert len(answer.error["message"]) < 64 * 1024
 
 
 def test_what_ran_before_the_error_stays(session):
-    assert session.exec("x = 1\nopen('f', 'w').write('f')\n1 / 0").error_type == "ZeroDivisionError"
+    assert session.exec(program("""
+        x = 1
+        open('f', 'w').write('f')
+        1 / 0
+    """)).error_type == "ZeroDivisionError"
     assert session.value("(x, open('f').read())") == [1, "f"]
 
 
 def test_files_and_output_come_with_the_error(session):
-    answer = session.exec(
-        "import sys\nprint('out')\nprint('err', file=sys.stderr)\n"
-        "open('saved.txt', 'w').write('kept')\nraise ValueError('late')")
+    answer = session.exec(program("""
+        import sys
+        print('out')
+        print('err', file=sys.stderr)
+        open('saved.txt', 'w').write('kept')
+        raise ValueError('late')
+    """))
     assert answer.error_type == "ValueError"
     assert (answer.std_out, answer.std_err) == ("out\n", "err\n")
     assert answer.files == {"saved.txt": b"kept"}
 
 
 def test_an_error_in_a_thread_is_no_error_of_the_call(session):
-    answer = session.exec(
-        "import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()\n'fine'")
+    answer = session.exec(program("""
+        import threading
+        t = threading.Thread(target=lambda: 1 / 0)
+        t.start()
+        t.join()
+        'fine'
+    """))
     assert answer.value == "fine"
     assert "ZeroDivisionError" in answer.std_err
 
 
-@pytest.mark.parametrize("code", ["import sys; sys.exit()", "import sys; sys.exit(0)", "exit()",
-                                  "quit()", "exit(0)", "raise SystemExit", "raise SystemExit(None)"])
+@pytest.mark.parametrize("code", [
+    "import sys; sys.exit()", "import sys; sys.exit(0)", "exit()", "quit()", "exit(0)",
+    "raise SystemExit", "raise SystemExit(None)",
+])
 def test_leaving_with_status_0_is_success(shared, code):
-    answer = shared.exec(f"left = {code!r}\nprint('before')\n{code}\nprint('after')")
+    answer = shared.exec(program(f"""
+        left = {code!r}
+        print('before')
+        {code}
+        print('after')
+    """))
     assert answer.success, answer
     assert answer.std_out == "before\n"
     assert answer.value is None
@@ -241,7 +281,11 @@ def test_leaving_with_status_0_is_success(shared, code):
     ("raise SystemExit(2)", "2"), ("import sys; sys.exit('disk is full')", "disk is full"),
 ])
 def test_leaving_with_another_status_is_system_exit(shared, code, status):
-    answer = shared.exec(f"left = {code!r}\n{code}\nprint('after')")
+    answer = shared.exec(program(f"""
+        left = {code!r}
+        {code}
+        print('after')
+    """))
     assert answer.error_type == "SystemExit"
     assert status in answer.error["message"]
     assert (answer.lost, answer.std_out) == ("none", "")

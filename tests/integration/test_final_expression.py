@@ -3,6 +3,8 @@
 
 import pytest
 
+from support.program import program
+
 BIG = 2 ** 63
 
 
@@ -16,7 +18,7 @@ BIG = 2 ** 63
     ("1e308", 1e308, "float"),
     ("0.1 + 0.2", 0.1 + 0.2, "float"),
     ("''", "", "str"),
-    (r"'quote \" slash \\ newline \n tab \t ü 😀'", 'quote " slash \\ newline \n tab \t ü 😀', "str"),
+    (r"'\" slash \\ newline \n tab \t ü 😀'", '" slash \\ newline \n tab \t ü 😀', "str"),
     (r"'nul \0 escape \x1b delete \x7f'", "nul \0 escape \x1b delete \x7f", "str"),
     ("[]", [], "list"),
     ("[1, 'a', None, True, [2.5]]", [1, "a", None, True, [2.5]], "list"),
@@ -72,7 +74,11 @@ def test_a_data_frame_with_no_number_and_no_end(shared):
 
 
 def test_an_object_of_the_code(shared):
-    answer = shared.exec("class Point:\n    def __repr__(self): return 'here'\nPoint()")
+    answer = shared.exec(program("""
+        class Point:
+            def __repr__(self): return 'here'
+        Point()
+    """))
     assert (answer.value, answer.value_type) == ("here", "Point")
 
 
@@ -141,22 +147,34 @@ def test_max_result_is_a_setting(small_session):
 
 
 def test_a_repr_that_raises_is_an_error_of_the_code(session):
-    answer = session.exec(
-        "class Bad:\n    def __repr__(self): raise ValueError('no repr today')\nkept = 1\nBad()")
+    answer = session.exec(program("""
+        class Bad:
+            def __repr__(self): raise ValueError('no repr today')
+        kept = 1
+        Bad()
+    """))
     assert answer.error_type == "ValueError"
     assert "no repr today" in answer.error["message"]
     assert session.value("kept") == 1
 
 
 def test_a_repr_that_recurses_is_an_error_of_the_code(session):
-    answer = session.exec(
-        "class Bad:\n    def __repr__(self): return repr(self)\nkept = 1\nBad()")
+    answer = session.exec(program("""
+        class Bad:
+            def __repr__(self): return repr(self)
+        kept = 1
+        Bad()
+    """))
     assert answer.error_type == "RecursionError"
     assert session.value("kept") == 1
 
 
 def test_a_repr_that_returns_no_text_is_an_error_of_the_code(session):
-    answer = session.exec("class Bad:\n    def __repr__(self): return 5\nBad()")
+    answer = session.exec(program("""
+        class Bad:
+            def __repr__(self): return 5
+        Bad()
+    """))
     assert answer.error_type == "TypeError"
     assert session.exec("1").success
 
@@ -168,7 +186,11 @@ def test_a_repr_that_never_ends_meets_the_deadline(session):
 
 
 def test_a_value_nested_beyond_all_bounds(session):
-    answer = session.exec("a = []\nfor _ in range(100_000): a = [a]\na")
+    answer = session.exec(program("""
+        a = []
+        for _ in range(100_000): a = [a]
+        a
+    """))
     assert answer.status == 200
     assert answer.success or answer.error_type in ("RecursionError", "MemoryError"), answer
     assert session.value("1") == 1

@@ -3,6 +3,8 @@
 
 import pytest
 
+from support.program import program
+
 
 def test_the_names_that_are_there_from_the_start(session):
     assert session.value("np.arange(3).sum() + pd.Series([4]).sum()") == 7
@@ -17,7 +19,11 @@ def test_the_code_runs_in_main(session):
 
 
 def test_objects_of_the_codes_own_classes_can_be_pickled(session):
-    session.exec("import pickle\nclass Point:\n    def __init__(self, x): self.x = x")
+    session.exec(program("""
+        import pickle
+        class Point:
+            def __init__(self, x): self.x = x
+    """))
     session.exec("data = pickle.dumps(Point(7))")
     assert session.value("pickle.loads(data).x") == 7
 
@@ -46,18 +52,38 @@ def test_the_source_of_earlier_calls_is_known(session):
 
 
 def test_top_level_await_and_asyncio_run(session):
-    assert session.value("import asyncio\nawait asyncio.sleep(0)\n5") == 5
-    session.exec("async def main():\n    await asyncio.sleep(0)\n    return 'ran'")
+    assert session.value(program("""
+        import asyncio
+        await asyncio.sleep(0)
+        5
+    """)) == 5
+    session.exec(program("""
+        async def main():
+            await asyncio.sleep(0)
+            return 'ran'
+    """))
     assert session.value("asyncio.run(main())") == "ran"
     assert session.value("await main()") == "ran"
     assert session.value("await asyncio.gather(main(), main())") == ["ran", "ran"]
-    session.exec("async def count():\n    yield 1\n    yield 2")
+    session.exec(program("""
+        async def count():
+            yield 1
+            yield 2
+    """))
     assert session.value("[x async for x in count()]") == [1, 2]
-    assert session.value("async with asyncio.timeout(60):\n    x = await main()\nx") == "ran"
+    assert session.value(program("""
+        async with asyncio.timeout(60):
+            x = await main()
+        x
+    """)) == "ran"
 
 
 def test_errors_after_an_await(session):
-    answer = session.exec("import asyncio\nawait asyncio.sleep(0)\n1 / 0")
+    answer = session.exec(program("""
+        import asyncio
+        await asyncio.sleep(0)
+        1 / 0
+    """))
     assert (answer.error_type, answer.error["line"]) == ("ZeroDivisionError", 3)
     assert session.value("await asyncio.sleep(0, 'fine')") == "fine"
 
@@ -106,16 +132,28 @@ def test_nothing_that_code_overwrites_breaks_the_next_call(session, spoiling):
 
 
 def test_output_works_after_streams_were_spoilt(session):
-    session.exec("import sys\nsys.stdout.close()\nsys.stderr = None\nsys.stdin.close()")
-    answer = session.exec(
-        "import sys\nprint('out')\nprint('err', file=sys.stderr)\ninput()", stdin="in\n")
+    session.exec(program("""
+        import sys
+        sys.stdout.close()
+        sys.stderr = None
+        sys.stdin.close()
+    """))
+    answer = session.exec(program("""
+        import sys
+        print('out')
+        print('err', file=sys.stderr)
+        input()
+    """), stdin="in\n")
     assert (answer.value, answer.std_out, answer.std_err) == ("in", "out\n", "err\n")
 
 
 def test_errors_are_told_after_tracebacks_were_spoilt(session):
-    session.exec(
-        "import traceback, linecache, sys\nlinecache.getline = linecache.getlines = None\n"
-        "traceback.format_exception = traceback.TracebackException = None\nsys.excepthook = None")
+    session.exec(program("""
+        import traceback, linecache, sys
+        linecache.getline = linecache.getlines = None
+        traceback.format_exception = traceback.TracebackException = None
+        sys.excepthook = None
+    """))
     answer = session.exec("x = 1\n1 / 0")
     assert (answer.error_type, answer.error["line"]) == ("ZeroDivisionError", 2)
 

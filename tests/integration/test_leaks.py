@@ -8,34 +8,48 @@ import pytest
 from support.client import fresh_id
 from support.must import cannot
 from support.processes import EXECUTOR, FCGI, WEB_SERVER
+from support.program import program
 from support.server import running
 from support.together import at_once, eventually
 
 MEGABYTE = 1024 * 1024
 POOL = 2
 
-# ways in which a session can end up; each is called with a Session
+# what becomes of sessions; each code with the deadline that it may need
 FATES = {
-    "ends well": lambda s: s.exec("open('f', 'w').write('x')", files={"in": b"x" * 5000}),
-    "fails": lambda s: s.exec("1 / 0"),
-    "dies": lambda s: s.exec("import os; os._exit(3)"),
-    "crashes twice": lambda s: [s.exec("import ctypes; ctypes.string_at(0)") for _ in range(2)],
-    "is interrupted": lambda s: s.exec("while True: pass", timeout_ms=100),
-    "is killed": lambda s: s.exec("while True:\n    try: sum(range(10**6))\n"
-                                  "    except BaseException: pass", timeout_ms=100),
-    "dies later": lambda s: s.exec("import threading, os\n"
-                                   "threading.Timer(0.1, lambda: os._exit(1)).start()"),
-    "leaves threads": lambda s: s.exec("import threading, time\nfor _ in range(5):\n"
-                                       "    threading.Thread(target=time.sleep, args=(300,)).start()"),
-    "leaves descriptors": lambda s: s.exec("held = [open('/dev/null') for _ in range(50)]"),
-    "prints too much": lambda s: s.exec("print('x' * 3_000_000)"),
-    "is refused": lambda s: [s.post(b'{"code": '), s.post({"code": 1})],
-    "meets no end": lambda s: s.exec("class R:\n    def __repr__(self):\n        while True: pass\nR()",
-                                     timeout_ms=100),
-    "writes to everything": lambda s: s.exec("import os\nfor fd in range(3, 64):\n    try:\n"
-                                             "        os.write(fd, b'\\xff' * 64)\n"
-                                             "    except OSError: pass"),
-    "closes everything": lambda s: s.exec("import os; os.closerange(0, 64)"),
+    "ends well": ("open('f', 'w').write('x')", None),
+    "fails": ("1 / 0", None),
+    "dies": ("import os; os._exit(3)", None),
+    "crashes": ("import ctypes; ctypes.string_at(0)", None),
+    "dies later": (program("""
+        import threading, os
+        threading.Timer(0.1, lambda: os._exit(1)).start()
+    """), None),
+    "is interrupted": ("while True: pass", 100),
+    "is killed": (program("""
+        while True:
+            try: sum(range(10**6))
+            except BaseException: pass
+    """), 100),
+    "has a value without end": (program("""
+        class R:
+            def __repr__(self):
+                while True: pass
+        R()
+    """), 100),
+    "leaves threads": (program("""
+        import threading, time
+        for _ in range(5): threading.Thread(target=time.sleep, args=(300,)).start()
+    """), None),
+    "leaves descriptors": ("held = [open('/dev/null') for _ in range(50)]", None),
+    "prints too much": ("print('x' * 3_000_000)", None),
+    "writes to every descriptor": (program(r"""
+        import os
+        for fd in range(3, 64):
+            try: os.write(fd, b'\xff' * 64)
+            except OSError: pass
+    """), None),
+    "closes every descriptor": ("import os; os.closerange(0, 64)", None),
 }
 
 
@@ -47,12 +61,21 @@ def worn():
         yield instance
 
 
+def live(session, code, timeout_ms):
+    """The life of one session: good calls, refused ones, and its fate in between."""
+    session.exec("x = 1", files={"in": b"x" * 5000})
+    session.post(b'{"code": ')
+    session.exec(code, timeout_ms=timeout_ms)
+    session.post({"code": 1})
+    session.exec("1")
+
+
 def wear(instance, rounds):
     """Let sessions meet all fates, some at a time, `rounds` times each."""
     fates = list(FATES.values()) * rounds
     random.Random(rounds).shuffle(fates)
     for start in range(0, len(fates), 7):
-        at_once([lambda fate=fate: fate(instance.client.session(fresh_id()))
+        at_once([lambda fate=fate: live(instance.client.session(fresh_id()), *fate)
                  for fate in fates[start:start + 7]])
 
 

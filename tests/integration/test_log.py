@@ -4,6 +4,7 @@
 import pytest
 
 from support.client import fresh_id
+from support.program import program
 from support.server import running
 
 
@@ -17,8 +18,12 @@ def logged():
 def test_the_log_keeps_secrets(logged):
     name = "who-" + fresh_id()
     session = logged.client.session(name)
-    session.exec("code_of_mine = 'code-of-mine'\nprint('output-of-mine')\nopen('file-of-mine', 'w')\n"
-                 "'value-of-mine'", files={"upload-of-mine": b"x"}, stdin="stdin-of-mine")
+    session.exec(program("""
+        code_of_mine = 'code-of-mine'
+        print('output-of-mine')
+        open('file-of-mine', 'w')
+        'value-of-mine'
+    """), files={"upload-of-mine": b"x"}, stdin="stdin-of-mine")
     session.exec("raise ValueError('error-of-mine')")
     session.exec("import os; os.write(2, b'crash-of-mine'); os._exit(3)")
     session.exec("while True: pass", timeout_ms=300)
@@ -33,8 +38,12 @@ def test_the_log_keeps_secrets(logged):
 
 def test_no_byte_of_a_request_or_of_code_makes_a_log_line(logged):
     session = logged.client.session(fresh_id())
-    session.exec("import sys\nsys.stderr.write('\\r\\nlevel=info msg=\"forged\"\\r\\n\\x1b]0;t\\x07')\n"
-                 "open('a\\nlevel=info forged', 'w').close()\nprint('\\nlevel=error forged')")
+    session.exec(program(r"""
+        import sys
+        sys.stderr.write('\r\nlevel=info msg="forged"\r\n\x1b]0;t\x07')
+        open('a\nlevel=info forged', 'w').close()
+        print('\nlevel=error forged')
+    """))
     for query in ("sessionId=a%0Alevel%3Dinfo%20forged", "sessionId=%1B%5B2Jforged"):
         logged.client.post("/exec?" + query, {"code": "1"})
     logged.client.get("/none%0Alevel=info%20forged%1B")

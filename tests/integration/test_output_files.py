@@ -5,6 +5,8 @@ import base64
 
 import pytest
 
+from support.program import program
+
 MEGABYTE = 1024 * 1024
 
 
@@ -14,8 +16,12 @@ def accounted(answer):
 
 
 def test_new_files_come_back_with_their_bytes(session):
-    answer = session.exec("data = bytes(range(256)) * 100\nopen('z.bin', 'wb').write(data)\n"
-                          "open('empty', 'w').close()\nopen('a.txt', 'w').write('ü')")
+    answer = session.exec(program("""
+        data = bytes(range(256)) * 100
+        open('z.bin', 'wb').write(data)
+        open('empty', 'w').close()
+        open('a.txt', 'w').write('ü')
+    """))
     assert answer.files == {"z.bin": bytes(range(256)) * 100, "empty": b"", "a.txt": "ü".encode()}
     assert list(answer.files) == ["a.txt", "empty", "z.bin"]
     assert answer.left_out == {}
@@ -45,7 +51,8 @@ def test_changed_inputs_come_back_and_untouched_ones_do_not(session):
     "open('f', 'r+').write('B')",
     "import mmap; m = mmap.mmap(open('f', 'r+').fileno(), 0); m[0:1] = b'B'; m.flush(); m.close()",
     "open('g', 'w').write('BBBB'); os.replace('g', 'f')",
-    "s = os.stat('f'); open('f', 'r+').write('B'); os.utime('f', ns=(s.st_atime_ns, s.st_mtime_ns))",
+    "s = os.stat('f'); open('f', 'r+').write('B');"
+    " os.utime('f', ns=(s.st_atime_ns, s.st_mtime_ns))",
     "open('g', 'w').write('BBBB'); os.utime('g', ns=(0, os.stat('f').st_mtime_ns));"
     " os.replace('g', 'f')",
     "os.truncate('f', 2)",
@@ -66,21 +73,27 @@ def test_a_renamed_file_comes_under_its_new_name(session):
 
 
 def test_what_is_no_regular_file_is_passed_over(session):
-    code = ("import os, socket\nos.makedirs('real'); open('real/f', 'w').write('f')\n"
-            "os.symlink('/etc/passwd', 'p.txt'); os.symlink('real/f', 'link')\n"
-            "os.symlink('real', 'folder'); os.symlink('.', 'loop'); os.symlink('none', 'dangling')\n"
-            "made = []\n"
-            "for make in (lambda: os.mkfifo('fifo'), lambda: os.mknod('node', 0o20666, 0x103),\n"
-            "             lambda: socket.socket(socket.AF_UNIX).bind('socket')):\n"
-            "    try: make(); made.append(1)\n    except OSError: pass")
-    assert list(session.exec(code).files) == ["real/f"]
+    answer = session.exec(program("""
+        import os, socket
+        os.makedirs('real'); open('real/f', 'w').write('f')
+        os.symlink('/etc/passwd', 'p.txt'); os.symlink('real/f', 'link')
+        os.symlink('real', 'folder'); os.symlink('.', 'loop'); os.symlink('none', 'dangling')
+        for make in (lambda: os.mkfifo('fifo'), lambda: os.mknod('node', 0o20666, 0x103),
+                     lambda: socket.socket(socket.AF_UNIX).bind('socket')):
+            try: make()
+            except OSError: pass
+    """))
+    assert answer.success
+    assert list(answer.files) == ["real/f"]
 
 
 def test_caches_and_hidden_names_are_passed_over(session):
-    answer = session.exec(
-        "import os\nfor d in ('__pycache__', 'a/__pycache__', '.git', 'a/.cache'):\n"
-        "    os.makedirs(d); open(d + '/f', 'w').write('x')\n"
-        "for n in ('.hidden', 'a/.hidden', 'a/shown', 'x.pyc'): open(n, 'w').write('x')")
+    answer = session.exec(program("""
+        import os
+        for d in ('__pycache__', 'a/__pycache__', '.git', 'a/.cache'):
+            os.makedirs(d); open(d + '/f', 'w').write('x')
+        for n in ('.hidden', 'a/.hidden', 'a/shown', 'x.pyc'): open(n, 'w').write('x')
+    """))
     assert answer.files == {"a/shown": b"x", "x.pyc": b"x"}
     assert session.value("os.path.exists('.git/f')") is True
 
@@ -96,8 +109,11 @@ def test_a_link_into_another_place_gives_nothing_away(session):
     "back\\slash", "-rf", "x" * 255, "HTTP/1.1 200 OK", "%2e%2e%2fx", "tab\t",
 ])
 def test_names_of_all_kinds_are_never_lost(session, name):
-    answer = session.exec(f"import os\nos.makedirs(os.path.dirname({name!r}) or '.', exist_ok=True)\n"
-                          f"open({name!r}, 'w').write('x')")
+    answer = session.exec(program(f"""
+        import os
+        os.makedirs(os.path.dirname({name!r}) or '.', exist_ok=True)
+        open({name!r}, 'w').write('x')
+    """))
     assert answer.success, answer
     assert accounted(answer) == {name}
     if name.isprintable() and "\\" not in name:
@@ -152,11 +168,11 @@ def test_max_output_files_is_a_setting(small_session):
 
 
 def test_files_come_with_errors_time_outs_and_deaths(session):
-    for n, (code, kind) in enumerate((("1 / 0", "ZeroDivisionError"), ("while True: pass", "timeout"),
-                                      ("import os; os.abort()", "crash"))):
-        answer = session.exec(f"open('f{n}', 'w').write('{n}')\n{code}", timeout_ms=1000)
+    for code, kind in (("1 / 0", "ZeroDivisionError"), ("while True: pass", "timeout"),
+                       ("import os; os.abort()", "crash")):
+        answer = session.exec(f"open('f-{kind}', 'w').write('{kind}')\n{code}", timeout_ms=1000)
         assert answer.error_type == kind
-        assert answer.files == {f"f{n}": str(n).encode()}
+        assert answer.files == {f"f-{kind}": kind.encode()}
 
 
 def test_a_file_still_open_comes_as_far_as_it_was_written(session):
@@ -183,8 +199,11 @@ def test_a_file_without_permissions_is_not_lost(session):
 
 
 def test_files_of_other_places_do_not_come(session):
-    answer = session.exec("import tempfile\nopen('/tmp/elsewhere', 'w').write('x')\n"
-                          "open('here', 'w').write('x')")
+    answer = session.exec(program("""
+        import tempfile
+        open('/tmp/elsewhere', 'w').write('x')
+        open('here', 'w').write('x')
+    """))
     assert list(answer.files) == ["here"]
 
 

@@ -5,29 +5,48 @@ import time
 
 import pytest
 
+from support.program import program
+
 MEGABYTE = 1024 * 1024
 
 
 def test_the_streams_come_apart(shared):
-    answer = shared.exec("import sys, warnings\nprint('o')\nprint('e', file=sys.stderr)\n"
-                         "warnings.warn('careful')\nsys.stdout.write('no newline')")
+    answer = shared.exec(program("""
+        import sys, warnings
+        print('o')
+        print('e', file=sys.stderr)
+        warnings.warn('careful')
+        sys.stdout.write('no newline')
+    """))
     assert answer.std_out == "o\nno newline"
     assert answer.std_err.startswith("e\n") and "careful" in answer.std_err
     assert answer.truncated == set()
 
 
 def test_c_and_python_write_to_the_same_streams(shared):
-    code = ("import ctypes, os, sys\nlibc = ctypes.CDLL(None)\n"
-            "print('python')\nsys.stdout.flush()\nos.write(1, b'os\\n')\nlibc.write(1, b'c\\n', 2)\n"
-            "libc.printf(b'printf\\n')\nlibc.fflush(None)\n"
-            "os.write(2, b'os err\\n')\nlibc.write(2, b'c err\\n', 6)\nprint('last')")
-    answer = shared.exec(code)
+    answer = shared.exec(program(r"""
+        import ctypes, os, sys
+        libc = ctypes.CDLL(None)
+        print('python')
+        sys.stdout.flush()
+        os.write(1, b'os\n')
+        libc.write(1, b'c\n', 2)
+        libc.printf(b'printf\n')
+        libc.fflush(None)
+        os.write(2, b'os err\n')
+        libc.write(2, b'c err\n', 6)
+        print('last')
+    """))
     assert answer.std_out == "python\nos\nc\nprintf\nlast\n"
     assert answer.std_err == "os err\nc err\n"
 
 
 def test_a_call_sees_only_its_own_output(shared):
-    shared.exec("print('first')\nimport sys\nsys.stderr.write('first err')")
+    shared.exec(program("""
+        print('first')
+        import sys
+        sys.stderr.write('first err')
+    """))
     answer = shared.exec("1")
     assert (answer.std_out, answer.std_err) == ("", "")
 
@@ -37,12 +56,21 @@ def test_a_call_sees_only_its_own_output(shared):
     "\uffff\ufffe", "\ufdd0",
 ])
 def test_characters_arrive_as_they_were_printed(shared, text):
-    answer = shared.exec(f"import sys\nt = {text!r}\nprint(t, end='')\nsys.stderr.write(t)")
+    answer = shared.exec(program(f"""
+        import sys
+        t = {text!r}
+        print(t, end='')
+        sys.stderr.write(t)
+    """))
     assert (answer.std_out, answer.std_err) == (text, text)
 
 
 def test_bytes_that_are_no_text_become_replacement_characters(shared):
-    answer = shared.exec(r"import os; n = os.write(1, b'a\xff\xfeb\xc3(c\xe2\x98'); os.write(2, b'\x80')")
+    answer = shared.exec(program(r"""
+        import os
+        os.write(1, b'a\xff\xfeb\xc3(c\xe2\x98')
+        os.write(2, b'\x80')
+    """))
     assert answer.success
     assert answer.std_out.startswith("a\ufffd") and "b\ufffd(c\ufffd" in answer.std_out
     assert answer.std_err == "\ufffd"
@@ -55,7 +83,11 @@ def test_bytes_that_encode_surrogates_are_no_text(shared):
 
 
 def test_printing_a_lone_surrogate(shared):
-    answer = shared.exec("print('before')\nprint(chr(0xD800))\nprint('after')")
+    answer = shared.exec(program("""
+        print('before')
+        print(chr(0xD800))
+        print('after')
+    """))
     assert answer.std_out.startswith("before\n")
     assert answer.success or answer.error_type == "UnicodeEncodeError", answer
 
@@ -67,8 +99,12 @@ def test_long_output_below_the_limit_is_whole(shared):
 
 
 def test_output_in_many_pieces_is_whole(shared):
-    answer = shared.exec("import os\nfor c in '☕ü' * 3000:\n    for b in c.encode():\n"
-                         "        n = os.write(1, bytes([b]))")
+    answer = shared.exec(program("""
+        import os
+        for c in '☕ü' * 3000:
+            for b in c.encode():
+                n = os.write(1, bytes([b]))
+    """))
     assert answer.std_out == "☕ü" * 3000
 
 
@@ -82,9 +118,13 @@ def test_output_up_to_the_limit_is_not_cut(shared):
     ("std_out", "std_err", 1), ("std_err", "std_out", 2),
 ])
 def test_each_stream_is_cut_at_its_limit_and_says_so(session, stream, other, number):
-    answer = session.exec(
-        f"import os\nfor _ in range(30):\n    os.write({number}, b'x' * 100_000)\n"
-        f"os.write({3 - number}, b'small')\nran_on = True")
+    answer = session.exec(program(f"""
+        import os
+        for _ in range(30):
+            os.write({number}, b'x' * 100_000)
+        os.write({3 - number}, b'small')
+        ran_on = True
+    """))
     assert answer.success
     assert answer.outcome["truncated"][stream] is True
     assert answer.outcome["truncated"].get(other, False) is False
@@ -102,17 +142,26 @@ def test_the_cut_never_halves_a_character(session):
 
 
 def test_max_output_is_a_setting(small_session):
-    answer = small_session.exec("print('x' * 4000)\nimport sys\nsys.stderr.write('y' * 5000)")
+    answer = small_session.exec(program("""
+        print('x' * 4000)
+        import sys
+        sys.stderr.write('y' * 5000)
+    """))
     assert answer.std_out == "x" * 4000 + "\n"
     assert answer.truncated == {"std_err"}
     assert set(answer.std_err) == {"y"} and 4096 - 64 <= len(answer.std_err) <= 4096
 
 
 def test_what_is_printed_between_calls_is_dropped(session):
-    session.exec("import threading, time\n"
-                 "def late():\n    time.sleep(0.7)\n    print('late', flush=True)\n"
-                 "    global done\n    done = True\n"
-                 "threading.Thread(target=late).start()")
+    session.exec(program("""
+        import threading, time
+        def late():
+            time.sleep(0.7)
+            print('late', flush=True)
+            global done
+            done = True
+        threading.Thread(target=late).start()
+    """))
     time.sleep(2)
     answer = session.exec("print('mine')\ndone")
     assert answer.value is True, "the thread has not run between the calls"
@@ -120,9 +169,13 @@ def test_what_is_printed_between_calls_is_dropped(session):
 
 
 def test_output_of_threads_during_the_call_is_the_calls(session):
-    code = ("import threading\nts = [threading.Thread(target=print, args=('line',)) for _ in range(8)]\n"
-            "for t in ts: t.start()\nfor t in ts: t.join()")
-    assert session.output(code).split() == ["line"] * 8
+    output = session.output(program("""
+        import threading
+        threads = [threading.Thread(target=print, args=('line',)) for _ in range(8)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+    """))
+    assert output.split() == ["line"] * 8
 
 
 def test_text_that_looks_like_the_protocol_or_a_log_is_just_text(session):
@@ -139,6 +192,9 @@ def test_output_before_an_error_a_time_out_and_a_death(session):
 
 
 def test_what_python_still_buffers_comes_too(session):
-    answer = session.exec("import sys\nsys.stdout.write('buffered')\nwhile True: pass",
-                          timeout_ms=1000)
+    answer = session.exec(program("""
+        import sys
+        sys.stdout.write('buffered')
+        while True: pass
+    """), timeout_ms=1000)
     assert (answer.error_type, answer.std_out) == ("timeout", "buffered")

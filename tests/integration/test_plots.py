@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: MIT
 """plt.show() returns figures as files; saving them works without a display."""
 
+from support.program import program
+
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_show_writes_the_figure_and_closes_it(session):
-    answer = session.exec("plt.plot([1, 2])\nplt.show()\nplt.get_fignums()")
+    answer = session.exec(program("""
+        plt.plot([1, 2])
+        plt.show()
+        plt.get_fignums()
+    """))
     assert answer.value == []
     assert list(answer.files) == ["figure_1.png"]
     assert answer.files["figure_1.png"].startswith(PNG)
@@ -13,7 +19,11 @@ def test_show_writes_the_figure_and_closes_it(session):
 
 
 def test_every_open_figure_is_shown(session):
-    answer = session.exec("for i in range(3):\n    plt.figure(); plt.plot([i])\nplt.show()")
+    answer = session.exec(program("""
+        for i in range(3):
+            plt.figure(); plt.plot([i])
+        plt.show()
+    """))
     assert list(answer.files) == ["figure_1.png", "figure_2.png", "figure_3.png"]
     assert len(set(answer.files.values())) == 3
 
@@ -44,18 +54,24 @@ def test_a_figure_left_open_is_there_in_the_next_call(session):
 
 
 def test_savefig_in_all_formats(session):
-    answer = session.exec(
-        "fig, ax = plt.subplots()\nax.bar(['a', 'b'], [1, 2])\nax.set_title(r'$x^2$')\n"
-        "for kind in ('png', 'svg', 'pdf', 'jpg'): fig.savefig('plot.' + kind)")
+    answer = session.exec(program("""
+        fig, ax = plt.subplots()
+        ax.bar(['a', 'b'], [1, 2])
+        ax.set_title(r'$x^2$')
+        for kind in ('png', 'svg', 'pdf', 'jpg'): fig.savefig('plot.' + kind)
+    """))
     assert sorted(answer.files) == ["plot.jpg", "plot.pdf", "plot.png", "plot.svg"]
     assert answer.files["plot.png"].startswith(PNG)
     assert answer.std_err == ""
 
 
 def test_the_plots_of_pandas(session):
-    answer = session.exec(
-        "df = pd.DataFrame({'city': ['a', 'b', 'a'], 'x': [1, 2, 3]})\n"
-        "df.groupby('city').x.sum().plot.bar()\nplt.show()\ndf.x.sum()")
+    answer = session.exec(program("""
+        df = pd.DataFrame({'city': ['a', 'b', 'a'], 'x': [1, 2, 3]})
+        df.groupby('city').x.sum().plot.bar()
+        plt.show()
+        df.x.sum()
+    """))
     assert answer.value == 6
     assert answer.files["figure_1.png"].startswith(PNG)
 

@@ -10,7 +10,8 @@ LIMIT = 10
 
 def figures(answer):
     """Limit, remaining and reset of an answer."""
-    return tuple(int(answer.headers[f"RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset"))
+    names = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    return tuple(int(answer.headers[name]) for name in names)
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parts that die, killed from outside: the server works again without a hand, and says what is lost."""
+"""Parts that are killed: the server works again by itself, and says what is lost."""
 
 import http.client
 import os
@@ -10,6 +10,7 @@ import pytest
 
 from support.client import fresh_id
 from support.processes import EXECUTOR, FCGI, WEB_SERVER, ZYGOTE
+from support.program import program
 from support.server import running
 from support.together import eventually, in_background
 
@@ -119,7 +120,11 @@ def test_vivarium_fcgi_killed(instance):
 
 def test_vivarium_fcgi_killed_during_a_call(instance):
     session, other = used(instance), used(instance)
-    call = in_background(lambda: session.exec("y = 1\nimport time; time.sleep(3)\ny = 2"))
+    call = in_background(lambda: session.exec(program("""
+        y = 1
+        import time; time.sleep(3)
+        y = 2
+    """)))
     time.sleep(0.5)
     kill(instance.part(FCGI))
     assert call.result(60).status in (500, 502, 503)
@@ -202,8 +207,8 @@ def test_the_web_server_killed(instance):
 
 
 def test_everything_killed_at_once(instance):
-    for program in (EXECUTOR, FCGI, WEB_SERVER):
-        os.kill(instance.part(program).pid, signal.SIGKILL)
+    for name in (EXECUTOR, FCGI, WEB_SERVER):
+        os.kill(instance.part(name).pid, signal.SIGKILL)
     eventually(lambda: works(instance.client.session(fresh_id())), within=60)
 
 

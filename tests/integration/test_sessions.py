@@ -5,13 +5,19 @@ import time
 
 import pytest
 
+from support.program import program
 from support.together import at_once, in_background
 
 PLACES = ["/home/earth", "/tmp", "/dev/shm"]
 
 
 def test_variables_imports_and_files_stay(session):
-    session.exec("import math\nx = [1]\ndef f(): return math.floor(2.5)\nopen('f', 'w').write('f')")
+    session.exec(program("""
+        import math
+        x = [1]
+        def f(): return math.floor(2.5)
+        open('f', 'w').write('f')
+    """))
     assert session.value("x.append(2)\n[x, f(), open('f').read()]") == [[1, 2], 2, "f"]
     assert session.value("len(x)") == 2
 
@@ -26,12 +32,20 @@ def test_fifty_sessions_at_once_each_with_state_and_a_file(new_session):
     sessions = [new_session() for _ in range(50)]
 
     def first(session):
-        return session.exec(
-            f"import os, time\nme = {session.name!r}\nopen('mine', 'w').write(me)\nprint(me)\n"
-            "time.sleep(0.2)\n[me, open('mine').read(), os.listdir('.')]")
+        return session.exec(program(f"""
+            import os, time
+            me = {session.name!r}
+            open('mine', 'w').write(me)
+            print(me)
+            time.sleep(0.2)
+            [me, open('mine').read(), os.listdir('.')]
+        """))
 
     def second(session):
-        return session.exec("print(me)\n[me, open('mine').read(), os.listdir('.'), 'other' in globals()]")
+        return session.exec(program("""
+            print(me)
+            [me, open('mine').read(), os.listdir('.'), 'other' in globals()]
+        """))
 
     for session, answer in zip(sessions, at_once([lambda s=s: first(s) for s in sessions])):
         assert answer.value == [session.name, session.name, ["mine"]]
@@ -47,8 +61,13 @@ def test_fifty_sessions_at_once_each_with_state_and_a_file(new_session):
 def test_two_first_calls_at_once_make_one_session(new_session):
     for _ in range(5):
         session = new_session()
-        code = ("import time\nseen = globals().get('seen', 0) + 1\nopen(f'call{seen}', 'w').close()\n"
-                "time.sleep(0.1)\nseen")
+        code = program("""
+            import time
+            seen = globals().get('seen', 0) + 1
+            open(f'call{seen}', 'w').close()
+            time.sleep(0.1)
+            seen
+        """)
         answers = at_once([lambda: session.exec(code)] * 2)
         assert sorted(answer.value for answer in answers) == [1, 2]
         assert sorted(answer.session["execution_count"] for answer in answers) == [1, 2]
@@ -60,10 +79,15 @@ def test_calls_of_one_session_never_mix(session):
     session.exec("import time, sys; log = []")
 
     def call(number):
-        return session.exec(
-            f"log.append({number})\nfor _ in range(20):\n    print({number}, flush=True)\n"
-            f"    print({number}, file=sys.stderr)\n    time.sleep(0.002)\n"
-            f"log.append({number})\n{number}")
+        return session.exec(program(f"""
+            log.append({number})
+            for _ in range(20):
+                print({number}, flush=True)
+                print({number}, file=sys.stderr)
+                time.sleep(0.002)
+            log.append({number})
+            {number}
+        """))
 
     answers = at_once([lambda n=n: call(n) for n in range(8)])
     for number, answer in enumerate(answers):
@@ -100,23 +124,29 @@ def test_what_one_session_changes_no_other_sees(new_session):
     first, second = new_session(), new_session()
     first.exec("1")
     second.exec("1")
-    first.value(
-        "import os, sys, builtins, json, locale, time\n"
-        "pd.options.display.max_rows = 3\nnp.set_printoptions(precision=1)\n"
-        "plt.rcParams['lines.linewidth'] = 77\n"
-        "os.environ['LEFT'] = '1'; os.umask(0o777); os.makedirs('d'); os.chdir('d')\n"
-        "builtins.leaked = json.leaked = sys.leaked = 1\nsys.path.append('/leaked')\n"
-        "json.dumps = lambda *a, **k: 'owned'\nsys.setrecursionlimit(5000)\n"
-        "os.environ['TZ'] = 'Asia/Tokyo'; time.tzset()\n"
-        f"for p in {PLACES}: open(p + '/left-by-me', 'w').close()\n'done'")
-    seen = second.value(
-        "import os, sys, builtins, json, time\n"
-        f"{{'places': [p for p in {PLACES} if os.path.exists(p + '/left-by-me')],\n"
-        " 'rows': pd.options.display.max_rows, 'precision': np.get_printoptions()['precision'],\n"
-        " 'width': plt.rcParams['lines.linewidth'], 'env': os.environ.get('LEFT'),\n"
-        " 'umask': os.umask(0o77), 'cwd': os.getcwd(), 'path': '/leaked' in sys.path,\n"
-        " 'names': [hasattr(m, 'leaked') for m in (builtins, json, sys)],\n"
-        " 'json': json.dumps(1), 'limit': sys.getrecursionlimit(), 'zone': time.tzname[0]}")
+    first.value(program(f"""
+        import os, sys, builtins, json, locale, time
+        pd.options.display.max_rows = 3
+        np.set_printoptions(precision=1)
+        plt.rcParams['lines.linewidth'] = 77
+        os.environ['LEFT'] = '1'; os.umask(0o777); os.makedirs('d'); os.chdir('d')
+        builtins.leaked = json.leaked = sys.leaked = 1
+        sys.path.append('/leaked')
+        json.dumps = lambda *a, **k: 'owned'
+        sys.setrecursionlimit(5000)
+        os.environ['TZ'] = 'Asia/Tokyo'; time.tzset()
+        for p in {PLACES}: open(p + '/left-by-me', 'w').close()
+        'done'
+    """))
+    seen = second.value(program(f"""
+        import os, sys, builtins, json, time
+        {{'places': [p for p in {PLACES} if os.path.exists(p + '/left-by-me')],
+         'rows': pd.options.display.max_rows, 'precision': np.get_printoptions()['precision'],
+         'width': plt.rcParams['lines.linewidth'], 'env': os.environ.get('LEFT'),
+         'umask': os.umask(0o77), 'cwd': os.getcwd(), 'path': '/leaked' in sys.path,
+         'names': [hasattr(m, 'leaked') for m in (builtins, json, sys)],
+         'json': json.dumps(1), 'limit': sys.getrecursionlimit(), 'zone': time.tzname[0]}}
+    """))
     assert seen["places"] == []
     assert seen["rows"] != 3 and seen["precision"] != 1 and seen["width"] != 77
     assert seen["env"] is None and seen["umask"] != 0o777
@@ -145,7 +175,11 @@ def test_a_crowd_of_calls_to_a_few_sessions(new_session):
         session.exec("n = 0")
 
     def call(session, number):
-        answer = session.exec(f"n += 1\nprint({number})\n[n, {number}]")
+        answer = session.exec(program(f"""
+            n += 1
+            print({number})
+            [n, {number}]
+        """))
         assert answer.std_out == f"{number}\n"
         return answer.value
 

@@ -3,6 +3,8 @@
 
 import pytest
 
+from support.program import program
+
 
 def test_input_reads_line_after_line(shared):
     answer = shared.exec("[input(), input('prompt> ')]", stdin="one\ntwo\n")
@@ -24,7 +26,11 @@ def test_the_ways_to_read(shared, code, value):
 
 @pytest.mark.parametrize("stdin", [None, "", "one line\n"])
 def test_the_end_is_met_at_once(shared, stdin):
-    answer = shared.exec("import sys\nfirst = sys.stdin.readline()\ninput()", stdin=stdin)
+    answer = shared.exec(program("""
+        import sys
+        first = sys.stdin.readline()
+        input()
+    """), stdin=stdin)
     assert answer.error_type == "EOFError"
     assert shared.value("first") == (stdin or "")
 

@@ -9,11 +9,23 @@ import pytest
 
 from support.client import fresh_id
 from support.contract import ContractError
+from support.program import program
 from support.server import DevServer, running
 from support.together import eventually, in_background
 from support.traces import Traces
 
 SOON = 8
+SLEEPING = program("""
+    import time, threading
+    open('f', 'w').write('x' * 100_000)
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    time.sleep(60)
+""")
+STUBBORN = program("""
+    while True:
+        try: sum(range(10**7))
+        except BaseException: pass
+""")
 
 
 @pytest.fixture
@@ -39,10 +51,7 @@ def running_calls(instance, count):
     client = instance.client
     calls = []
     for number in range(count):
-        code = (f"open('f', 'w').write('x' * 100_000)\nimport time, threading\n"
-                f"threading.Thread(target=time.sleep, args=(60,)).start()\ntime.sleep(60)")
-        if number % 4 == 0:
-            code = "while True:\n    try: sum(range(10**7))\n    except BaseException: pass"
+        code = STUBBORN if number % 4 == 0 else SLEEPING
         calls.append(in_background(
             lambda code=code: outcome(lambda: client.exec(code, fresh_id()))))
     eventually(lambda: sum(entry["state"] == "busy" for entry in client.sessions().values())

@@ -8,6 +8,7 @@ import pytest
 
 from support.client import b64, exec_target, file_entries
 from support.processes import FCGI
+from support.program import program
 
 MEGABYTE = 1024 * 1024
 LISTING = ("import os\nsorted(os.path.join(d, f)[2:] for d, _, fs in os.walk('.') for f in fs)")
@@ -66,17 +67,24 @@ def test_files_stay_for_later_calls(session):
 
 
 def test_uploads_can_be_changed_moved_and_removed(session):
-    code = ("import os, shutil\nopen('d/a', 'a').write('+')\nos.rename('d/b', 'd/c')\n"
-            "text = open('d/a').read() + open('d/c').read()\nshutil.rmtree('d')\ntext")
+    code = program("""
+        import os, shutil
+        open('d/a', 'a').write('+')
+        os.rename('d/b', 'd/c')
+        text = open('d/a').read() + open('d/c').read()
+        shutil.rmtree('d')
+        text
+    """)
     assert session.value(code, files={"d/a": b"a", "d/b": b"b"}) == "a+b"
 
 
 def test_an_upload_replaces_a_link_and_does_not_follow_it(session):
     session.exec("import os; open('target', 'w').write('precious'); os.symlink('target', 'f')\n"
                  "os.symlink('/tmp/outside', 'g')")
-    answer = session.exec("[open('target').read(), os.path.islink('f'), os.path.lexists('/tmp/outside')]",
-                          files={"f": b"up", "g": b"up"})
-    assert answer.value == ["precious", False, False]
+    seen = session.value(
+        "[open('target').read(), os.path.islink('f'), os.path.lexists('/tmp/outside')]",
+        files={"f": b"up", "g": b"up"})
+    assert seen == ["precious", False, False]
 
 
 def test_an_upload_does_not_go_through_a_linked_folder(session):
@@ -109,7 +117,11 @@ def test_a_file_where_a_folder_is_needed_is_refused_and_nothing_has_run(session)
 
 def test_no_room_is_said_and_nothing_has_run(small_session):
     session = small_session
-    session.exec("f = open('big', 'wb')\nn = f.write(b'x' * 950 * 1024)\nf.close()")
+    session.exec(program("""
+        f = open('big', 'wb')
+        n = f.write(b'x' * 950 * 1024)
+        f.close()
+    """))
     before = session.value(LISTING)
     files = {"first": b"1" * 50_000, "second": b"2" * 60_000, "third": b"3" * 60_000}
     answer = session.exec("ran = True", files=files)

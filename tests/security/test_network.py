@@ -10,27 +10,64 @@ import uuid
 import pytest
 
 from support import outside
+from support.program import program
 
 OS_ERRORS = {"PermissionError", "OSError", "URLError"}
 TCP = {
-    "a socket": "import socket\nsocket.create_connection(('127.0.0.1', PORT), 5).sendall(b'hello')",
-    "a socket and connect_ex": "import socket, os\nn = socket.socket().connect_ex(('127.0.0.1', PORT))\n"
-                               "if n: raise OSError(n, os.strerror(n))",
-    "any address": "import socket\nsocket.create_connection(('0.0.0.0', PORT), 5)",
-    "localhost": "import socket\ns = socket.socket()\ns.settimeout(5)\ns.connect(('localhost', PORT))",
-    "urllib": "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:PORT/', timeout=5)",
-    "http.client": "import http.client\nc = http.client.HTTPConnection('127.0.0.1', PORT, timeout=5)\n"
-                   "c.request('GET', '/')",
-    "ftplib": "import ftplib\nftplib.FTP().connect('127.0.0.1', PORT, 5)",
-    "pandas": "import pandas\npandas.read_csv('http://127.0.0.1:PORT/a.csv')",
-    "asyncio": "import asyncio\nasync def main():\n    await asyncio.open_connection('127.0.0.1', PORT)\n"
-               "asyncio.run(main())",
-    "xmlrpc": "import xmlrpc.client\nxmlrpc.client.ServerProxy('http://127.0.0.1:PORT/').x()",
-    "multiprocessing": "from multiprocessing.connection import Client\nClient(('127.0.0.1', PORT))",
-    "C": "import ctypes, os, struct\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-         "s = libc.socket(2, 1, 0)\n"
-         "a = struct.pack('=H', 2) + struct.pack('!H', PORT) + bytes([127, 0, 0, 1]) + bytes(8)\n"
-         "if libc.connect(s, a, 16): raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))",
+    "a socket": program("""
+        import socket
+        socket.create_connection(('127.0.0.1', PORT), 5).sendall(b'hello')
+    """),
+    "connect_ex": program("""
+        import socket, os
+        number = socket.socket().connect_ex(('127.0.0.1', PORT))
+        if number: raise OSError(number, os.strerror(number))
+    """),
+    "any address": program("""
+        import socket
+        socket.create_connection(('0.0.0.0', PORT), 5)
+    """),
+    "a name": program("""
+        import socket
+        s = socket.socket()
+        s.settimeout(5)
+        s.connect(('localhost', PORT))
+    """),
+    "urllib": program("""
+        import urllib.request
+        urllib.request.urlopen('http://127.0.0.1:PORT/', timeout=5)
+    """),
+    "http.client": program("""
+        import http.client
+        http.client.HTTPConnection('127.0.0.1', PORT, timeout=5).request('GET', '/')
+    """),
+    "ftplib": program("""
+        import ftplib
+        ftplib.FTP().connect('127.0.0.1', PORT, 5)
+    """),
+    "pandas": program("""
+        import pandas
+        pandas.read_csv('http://127.0.0.1:PORT/a.csv')
+    """),
+    "asyncio": program("""
+        import asyncio
+        asyncio.run(asyncio.wait_for(asyncio.open_connection('127.0.0.1', PORT), 5))
+    """),
+    "XML-RPC": program("""
+        import xmlrpc.client
+        xmlrpc.client.ServerProxy('http://127.0.0.1:PORT/').x()
+    """),
+    "multiprocessing": program("""
+        from multiprocessing.connection import Client
+        Client(('127.0.0.1', PORT))
+    """),
+    "C": program("""
+        import ctypes, os, struct
+        libc = ctypes.CDLL(None, use_errno=True)
+        address = struct.pack('=H', 2) + struct.pack('!H', PORT) + bytes([127, 0, 0, 1]) + bytes(8)
+        if libc.connect(libc.socket(2, 1, 0), address, 16):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    """),
 }
 
 
@@ -42,6 +79,11 @@ class Listener:
         self.visits = 0
         self._visited = threading.Event()
         threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def port(self):
+        """Where it listens."""
+        return self.listener.getsockname()[1]
 
     def _listen(self):
         stream = self.listener.type == socket.SOCK_STREAM
@@ -92,15 +134,18 @@ def assert_reachable(code, listener, directory):
 @pytest.mark.parametrize("code", TCP.values(), ids=TCP.keys())
 def test_a_listener_of_tcp(session, tmp_path, code):
     with listening(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)) as listener:
-        code = code.replace("PORT", str(listener.listener.getsockname()[1]))
+        code = code.replace("PORT", str(listener.port))
         assert_unreachable(session, code, listener, OS_ERRORS)
         assert_reachable(code, listener, tmp_path)
 
 
 def test_a_listener_of_udp(session, tmp_path):
     with listening(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)) as listener:
-        code = ("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-                f"s.sendto(b'hello', ('127.0.0.1', {listener.listener.getsockname()[1]}))")
+        code = program(f"""
+            import socket
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.sendto(b'hello', ('127.0.0.1', {listener.port}))
+        """)
         assert_unreachable(session, code, listener, OS_ERRORS)
         assert_reachable(code, listener, tmp_path)
 
@@ -109,8 +154,11 @@ def test_a_listener_of_udp(session, tmp_path):
 def test_an_abstract_unix_socket(session, tmp_path, kind):
     name = f"\0viv-{uuid.uuid4().hex}"
     with listening(socket.AF_UNIX, getattr(socket, kind), name) as listener:
-        code = (f"import socket\ns = socket.socket(socket.AF_UNIX, socket.{kind})\n"
-                f"s.connect({name!r}); s.send(b'hello')")
+        code = program(f"""
+            import socket
+            s = socket.socket(socket.AF_UNIX, socket.{kind})
+            s.connect({name!r}); s.send(b'hello')
+        """)
         assert_unreachable(session, code, listener, OS_ERRORS)
         assert_reachable(code, listener, tmp_path)
 
@@ -127,23 +175,36 @@ def test_a_unix_socket_in_a_folder(session, tmp_path):
 
 
 def test_the_server_itself(server, session, tmp_path):
-    code = (f"import urllib.request\n"
-            f"print(urllib.request.urlopen('http://127.0.0.1:{server.port}/health', timeout=5).status)")
+    code = program(f"""
+        import urllib.request
+        print(urllib.request.urlopen('http://127.0.0.1:{server.port}/health', timeout=5).status)
+    """)
     assert session.exec(code).error_type in OS_ERRORS
     assert outside.run(code, tmp_path).stdout == "200\n"
 
 
 def test_a_listener_in_a_session_is_heard_by_nobody(session, new_session):
-    code = "import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('\\0viv-of-a-session')\ns.listen()"
-    assert session.exec(code).error_type in OS_ERRORS
-    code = "import socket\nsocket.socket(socket.AF_UNIX).connect('\\0viv-of-a-session')"
-    assert new_session().exec(code).error_type in OS_ERRORS
+    answer = session.exec(program(r"""
+        import socket
+        s = socket.socket(socket.AF_UNIX)
+        s.bind('\0viv-of-a-session'); s.listen()
+    """))
+    assert answer.error_type in OS_ERRORS
+    answer = new_session().exec(program(r"""
+        import socket
+        socket.socket(socket.AF_UNIX).connect('\0viv-of-a-session')
+    """))
+    assert answer.error_type in OS_ERRORS
 
 
 def test_what_needs_a_pair_of_sockets_within_the_process_works(session):
-    code = ("import socket\na, b = socket.socketpair()\na.sendall(b'x'); got = b.recv(1)\n"
-            "a.close(); b.close(); got.decode()")
-    assert session.value(code) == "x"
+    received = session.value(program("""
+        import socket
+        a, b = socket.socketpair()
+        a.sendall(b'x')
+        b.recv(1).decode()
+    """))
+    assert received == "x"
 
 
 def test_no_attempt_takes_long(session):

@@ -3,6 +3,8 @@
 
 import pytest
 
+from support.program import program
+
 PLACES = ("/home/earth", "/tmp", "/dev/shm", "/var/tmp", "/run", "/")
 
 
@@ -20,18 +22,28 @@ def test_files(pair):
     first.exec("import os\nos.mkdir('d'); open('d/secret', 'w').write('SECRET')")
     for path in ("/home/earth/d/secret", "/home/earth/../earth/d/secret"):
         assert second.exec(f"open({path!r}).read()").error_type == "FileNotFoundError"
-    found = second.value(f"import os\n[n for p in {PLACES} for d, ds, fs in os.walk(p) for n in fs + ds"
-                         " if 'secret' in n.lower() and not d.startswith(('/usr', '/lib'))]",
-                         timeout_ms=60_000)
+    found = second.value(program(f"""
+        import os
+        found = []
+        for place in {PLACES}:
+            for folder, folders, files in os.walk(place):
+                if folder.startswith(('/usr', '/lib')): folders.clear()
+                else: found += [name for name in folders + files if 'secret' in name]
+        found
+    """), timeout_ms=60_000)
     assert found == []
 
 
 def test_shared_memory_by_name(pair):
     first, second = pair
-    made = first.exec("from multiprocessing.shared_memory import SharedMemory\n"
-                      "m = SharedMemory('of-the-first', create=True, size=100); m.buf[:6] = b'SECRET'")
-    opening = ("from multiprocessing.shared_memory import SharedMemory\n"
-               "bytes(SharedMemory('of-the-first').buf[:6]).decode()")
+    made = first.exec(program("""
+        from multiprocessing.shared_memory import SharedMemory
+        m = SharedMemory('of-the-first', create=True, size=100); m.buf[:6] = b'SECRET'
+    """))
+    opening = program("""
+        from multiprocessing.shared_memory import SharedMemory
+        bytes(SharedMemory('of-the-first').buf[:6]).decode()
+    """)
     if made.success:
         assert first.value(opening) == "SECRET"
     assert second.exec(opening).error_type in ("FileNotFoundError", "PermissionError", "OSError")
@@ -39,17 +51,25 @@ def test_shared_memory_by_name(pair):
 
 def test_memory_of_system_v(pair):
     first, second = pair
-    code = ("import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-            "n = libc.shmget(0x76697620, 4096, {})\n"
-            "if n < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))\nn")
-    first.exec(code.format("0o1666"))
-    assert not second.exec(code.format("0o666")).success
+    code = program("""
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        number = libc.shmget(0x76697620, 4096, FLAGS)
+        if number < 0: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    """)
+    first.exec(code.replace("FLAGS", "0o1666"))
+    assert not second.exec(code.replace("FLAGS", "0o666")).success
 
 
 def test_a_spoilt_interpreter_is_the_sessions_own(pair, new_session):
     first, second = pair
-    first.exec("import builtins, json, os\njson.dumps = lambda *a, **k: 'owned'\n"
-               "os.getcwd = lambda: 'owned'\nnp.sum = lambda *a: 'owned'\nbuiltins.print = None")
+    first.exec(program("""
+        import builtins, json, os
+        json.dumps = lambda *a, **k: 'owned'
+        os.getcwd = lambda: 'owned'
+        np.sum = lambda *a: 'owned'
+        builtins.print = None
+    """))
     code = "import json, os\nprint('heard')\n[json.dumps(1), os.getcwd(), int(np.sum([1]))]"
     for session in (second, new_session()):
         answer = session.exec(code)
@@ -59,27 +79,33 @@ def test_a_spoilt_interpreter_is_the_sessions_own(pair, new_session):
 def test_no_data_of_another_in_memory(pair):
     first, second = pair
     first.exec("secret = 'T0KEN-' * 2 + 'of-the-first'; held = [secret * 2 for _ in range(1000)]")
-    search = ("import gc\nneedle = '-'.join(['of', 'the', 'first'])\n"
-              "sum(isinstance(x, str) and needle in x and x is not needle"
-              " for o in gc.get_objects() if type(o) is list for x in list(o)[:10_000])")
+    search = program("""
+        import gc
+        needle = '-'.join(['of', 'the', 'first'])
+        lists = [o for o in gc.get_objects() if type(o) is list]
+        sum(isinstance(x, str) and needle in x and x is not needle for o in lists for x in o)
+    """)
     assert first.value(search) >= 1000
     assert second.value(search) == 0
 
 
 def test_chance_cannot_be_foretold(pair):
     first, second = pair
-    code = ("import random, secrets, uuid, os\n"
-            "[float(np.random.rand()), random.random(), secrets.token_hex(8), str(uuid.uuid4()),"
-            " float(np.random.default_rng().random()), float(np.random.RandomState().rand()),"
-            " os.urandom(8).hex(), random.Random().random()]")
+    code = program("""
+        import random, secrets, uuid, os
+        [float(np.random.rand()), random.random(), secrets.token_hex(8), str(uuid.uuid4()),
+         float(np.random.default_rng().random()), float(np.random.RandomState().rand()),
+         os.urandom(8).hex(), random.Random().random()]
+    """)
     assert not set(first.value(code)) & set(second.value(code))
 
 
 def test_one_session_in_trouble_is_no_matter_of_another(pair):
     first, second = pair
     second.exec("x = 1; open('f', 'w').write('f')")
-    for code in ("import os; os._exit(1)", "import ctypes; ctypes.string_at(1)", "bytearray(10**11)",
-                 "import os; os.closerange(0, 64)", "f = open('f', 'wb')\nwhile True: f.write(b'0' * 10**6)"):
+    for code in ("import os; os._exit(1)", "import ctypes; ctypes.string_at(1)",
+                 "bytearray(10**11)", "import os; os.closerange(0, 64)",
+                 "f = open('f', 'wb')\nwhile True: f.write(b'0' * 10**6)"):
         first.exec(code, timeout_ms=20_000)
         answer = second.exec("[x, open('f').read()]")
         assert (answer.value, answer.lost) == ([1, "f"], "none")

@@ -7,21 +7,25 @@ import sys
 import pytest
 
 from support import outside, processes
+from support.program import program
 from support.together import eventually
 
+C = program("""
+    import ctypes, os
+    libc = ctypes.CDLL(None, use_errno=True)
+    def check(result):
+        if result: raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+""")
 HARM = {
-    "SIGKILL": "import os\nos.kill(PID, 9)",
-    "signal 0": "import os\nos.kill(PID, 0)",
-    "kill of C": "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-                 "if libc.kill(PID, 9): raise OSError(ctypes.get_errno(), 'refused')",
-    "tracing it": "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-                  "if libc.ptrace(16, PID, 0, 0): raise OSError(ctypes.get_errno(), 'refused')\n"
-                  "libc.ptrace(17, PID, 0, 0)",
+    "SIGKILL": "import os; os.kill(PID, 9)",
+    "signal 0": "import os; os.kill(PID, 0)",
+    "kill of C": f"{C}\ncheck(libc.kill(PID, 9))",
+    "tracing it": f"{C}\ncheck(libc.ptrace(16, PID, 0, 0)); libc.ptrace(17, PID, 0, 0)",
     "its environment": "open('/proc/PID/environ', 'rb').read()",
     "its memory": "open('/proc/PID/mem', 'rb').read(0)",
-    "its root": "import os\nos.listdir('/proc/PID/root/')",
-    "its descriptors": "import os\nos.listdir('/proc/PID/fd')",
-    "its priority": "import os\nos.setpriority(os.PRIO_PROCESS, PID, 19)",
+    "its root": "import os; os.listdir('/proc/PID/root/')",
+    "its descriptors": "import os; os.listdir('/proc/PID/fd')",
+    "its priority": "import os; os.setpriority(os.PRIO_PROCESS, PID, 19)",
 }
 REFUSALS = {"PermissionError", "ProcessLookupError", "FileNotFoundError", "NotADirectoryError",
             "OSError"}
@@ -51,25 +55,36 @@ def test_the_processes_of_the_server(server, session, canary):
     own = server.worker_of(session)
     others = [process for process in server.tree() if process.pid != own.pid]
     assert len(others) > 5
-    answer = session.exec(
-        f"import os\nhit = []\nfor pid in {[process.pid for process in others]}:\n"
-        "    if pid == os.getpid(): continue\n"
-        "    try: os.kill(pid, 9); hit.append(pid)\n    except OSError: pass\n[x, hit]")
+    answer = session.exec(program(f"""
+        import os
+        hit = []
+        for pid in {[process.pid for process in others]}:
+            if pid == os.getpid(): continue
+            try: os.kill(pid, 9); hit.append(pid)
+            except OSError: pass
+        [x, hit]
+    """))
     assert answer.value[0] == 41
     assert all(process.alive() for process in others if not process.nested())
     assert server.holder_of(f"cage-{canary.name}").alive()
 
 
 def test_no_other_process_is_listed(session):
-    session.exec("import os\n")
-    seen = session.value(
-        "[name for name in (os.listdir('/proc') if os.path.isdir('/proc') else [])"
-        " if name.isdigit() and int(name) != os.getpid()]")
-    assert len(seen) <= 2
-    lines = session.value(
-        "import glob\n[open(p, 'rb').read().decode('latin-1') for p in glob.glob('/proc/[0-9]*/cmdline')"
-        " if os.access(p, os.R_OK)]")
-    assert not any("lighttpd" in line or "fcgi" in line for line in lines)
+    listed = session.value(program("""
+        import os
+        listing = os.listdir('/proc') if os.path.isdir('/proc') else []
+        [name for name in listing if name.isdigit() and int(name) != os.getpid()]
+    """))
+    assert len(listed) <= 2
+    arguments = session.value(program("""
+        import glob
+        found = []
+        for path in glob.glob('/proc/[0-9]*/cmdline'):
+            try: found.append(open(path, 'rb').read().decode('latin-1'))
+            except OSError: pass
+        found
+    """))
+    assert not any("lighttpd" in text or "fcgi" in text for text in arguments)
 
 
 def test_no_process_is_left_of_an_attempt(server, session):
@@ -112,9 +127,9 @@ def test_a_worker_is_nobody_of_the_machine(server, session):
 
 def test_a_worker_holds_no_descriptor_of_the_machine(server, session):
     worker = server.worker_of(session)
+    own = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null", "/home/earth/held-")
     for path in worker.descriptors().values():
-        assert path.startswith(("pipe:", "socket:", "anon_inode:", "/dev/null", "/home/earth/held-",
-                                "/memfd:")), path
+        assert path.startswith(own), path
 
 
 def test_the_namespaces_of_sessions_differ(server, session, canary):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP client that trusts no answer: each is held against the contract before a test sees it."""
+"""An HTTP client that trusts no answer: each is held against the contract first."""
 
 import base64
 import http.client
@@ -35,7 +35,7 @@ class Answer:
 
     @property
     def outcome(self):
-        """The object that holds output and files: `result`, or the answer of a failed execution."""
+        """The object with output and files: `result`, or the answer of a failed execution."""
         return self.json["result"] if self.success else self.json
 
     @property
@@ -155,7 +155,7 @@ class Client:
         return self.request("POST", target, data, headers, timeout)
 
     def exec(self, code, session, files=None, timeout_ms=None, stdin=None, timeout=PATIENCE):
-        """Run `code` in `session`. `files` as file_entries has them; members left None stay out."""
+        """Run `code` in `session`. `files` as for file_entries; what is None is not sent."""
         body = {"code": code}
         if files is not None:
             body["files"] = file_entries(files)

@@ -7,7 +7,7 @@ import pytest
 
 
 def cannot(reason):
-    """End the test because this machine cannot show it: a skip, or where all must run a failure."""
+    """End the test because this machine cannot show it: a skip, or a failure if all must run."""
     if os.environ.get("VIVARIUM_MUST_WORK") == "1":
         pytest.fail(f"everything must work here, but: {reason}")
     pytest.skip(reason)
