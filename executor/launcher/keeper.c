@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -23,6 +24,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/confine.h"
+#include "executor/launcher/isolation.h"
 #include "executor/launcher/launcher.h"
 #include "executor/launcher/listen_socket.h"
 #include "executor/launcher/template_root.h"
@@ -231,7 +233,8 @@ static int stop_launcher(struct keeper *keeper) {
 }
 
 static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
-    if (find_client(keeper->settings, &keeper->client, err))
+    if (isolation_check(ISOLATION_ISOLATED, keeper->settings->min_isolation, err) ||
+        find_client(keeper->settings, &keeper->client, err))
         return -1;
     raise_descriptor_limit();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -256,6 +259,8 @@ int keeper_run(const struct settings *settings, int program) {
 
     if (set_up(&keeper, program, &err)) {
         viv_log(VIV_LOG_ERROR, "executor_not_started", "reason=\"%s\"", err.message);
+        if (err.code == VIV_CONFIG)
+            status = EX_CONFIG;
     } else {
         viv_log(VIV_LOG_INFO, "executor_started", "socket=%s", settings->executor_socket);
         bool asked = serve(&keeper);

@@ -131,7 +131,7 @@ static struct home_mark mark_of(const struct home_entry *entry) {
 struct taking {
     struct home_snapshot *snapshot;
     size_t capacity;
-    int64_t recent; /* younger than this may change again within the same tick */
+    int64_t now; /* by the clock of the file system: a write of this tick has this time */
 };
 
 /* Makes the modification time one that no write of the same tick can produce. */
@@ -165,7 +165,7 @@ static int take(const struct home_entry *entry, void *context) {
         taking->capacity = capacity;
     }
     struct home_mark mark = mark_of(entry);
-    if (mark.changed >= taking->recent) {
+    if (mark.modified >= taking->now) {
         mark.modified = set_apart(entry);
         if (fstatat(entry->folder, entry->name, &now, AT_SYMLINK_NOFOLLOW) == 0)
             mark.changed = nanoseconds(&now.st_ctim);
@@ -180,14 +180,11 @@ static int by_hash(const void *a, const void *b) {
     return (left->path_hash > right->path_hash) - (left->path_hash < right->path_hash);
 }
 
-#define TICKS_APART (20 * VIV_MS) /* two ticks at 100 Hz */
-
 int home_snapshot_take(struct home_snapshot *snapshot, int home, struct viv_error *err) {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
-    struct taking taking = {.snapshot = snapshot,
-                            .recent = nanoseconds(&now) - TICKS_APART};
+    struct taking taking = {.snapshot = snapshot, .now = nanoseconds(&now)};
     *snapshot = (struct home_snapshot){0};
     if (home_walk(home, take, &taking)) {
         home_snapshot_clear(snapshot);

@@ -46,8 +46,8 @@ struct home_snapshot {
     size_t count;
 };
 
-/* Takes a snapshot. The time stamps of a file system are coarse: a file that changed just
- * now is marked by moving its modification time by a nanosecond, so that a later change
+/* Takes a snapshot. The time stamps of a file system are coarse: a file that was written in
+ * this very tick gets a modification time that is a nanosecond older, so that a later write
  * within the same tick still differs. */
 int home_snapshot_take(struct home_snapshot *snapshot, int home, struct viv_error *err);
 
