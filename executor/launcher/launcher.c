@@ -32,10 +32,6 @@ unsigned launcher_count(const struct launcher *launcher, enum sandbox_state stat
     return count;
 }
 
-static struct launcher *of_zygote(struct event_source *source) {
-    return (struct launcher *)((char *)source - offsetof(struct launcher, zygote_source));
-}
-
 /* ---- sandboxes ---- */
 
 void launcher_end_sandbox(struct managed_sandbox *managed) {
@@ -116,7 +112,7 @@ static void supervisor_says(struct event_source *source) {
         return;
     if (got == sizeof message && message.what == CONTROL_SPAWN &&
         fd_count == SPAWN_FD_COUNT) {
-        zygote_process_spawn(&managed->launcher->zygote, managed->sandbox.number, fds);
+        zygotes_spawn(&managed->launcher->zygotes, managed->sandbox.number, fds);
         return;
     }
     if (got > 0)
@@ -170,44 +166,16 @@ void launcher_refill(struct launcher *launcher) {
         }
 }
 
-/* ---- the zygote ---- */
-
-static void zygote_lost(struct launcher *launcher, const char *reason) {
-    if (launcher->zygote.socket >= 0)
-        event_loop_remove(&launcher->loop, &launcher->zygote_source);
-    zygote_process_lost(&launcher->zygote, reason);
-}
-
-static void zygote_says(struct event_source *source) {
-    struct launcher *launcher = of_zygote(source);
+/* The supervisor asks again after a pause. */
+static void worker_not_made(void *context, uint64_t sandbox, int error) {
+    struct launcher *launcher = context;
     const struct control_message failed = {CONTROL_WORKER_FAILED};
-    struct spawn_reply reply;
-    struct viv_error err;
-    int got = zygote_process_receive(&launcher->zygote, &reply, &err);
 
-    if (got < 0) {
-        zygote_lost(launcher, err.message);
-        return;
-    }
-    if (got == 0 || reply.failed == 0)
-        return;
     viv_log(VIV_LOG_WARNING, "worker_not_made", "sandbox=%llu reason=\"%s\"",
-            (unsigned long long)reply.sandbox, strerror(reply.failed));
+            (unsigned long long)sandbox, strerror(error));
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.number == reply.sandbox)
+        if (one->sandbox.number == sandbox)
             io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
-}
-
-static void start_zygote(struct launcher *launcher) {
-    struct viv_error err;
-
-    if (zygote_process_start(&launcher->zygote, &err)) {
-        zygote_process_lost(&launcher->zygote, err.message);
-        return;
-    }
-    launcher->zygote_source = (struct event_source){launcher->zygote.socket, zygote_says};
-    if (event_loop_add(&launcher->loop, &launcher->zygote_source, &err))
-        zygote_process_lost(&launcher->zygote, err.message);
 }
 
 /* ---- children that have ended ---- */
@@ -232,12 +200,8 @@ static void reap(struct launcher *launcher) {
     pid_t pid;
 
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-        if (pid == launcher->zygote.pid) {
-            launcher->zygote.pid = 0;
-            if (launcher->zygote.socket >= 0)
-                zygote_lost(launcher, "the zygote died");
+        if (zygotes_reaped(&launcher->zygotes, pid))
             continue;
-        }
         for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
             if (one->sandbox.pid == pid) {
                 sandbox_ended(one);
@@ -329,16 +293,14 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
     *launcher = (struct launcher){
         .settings = start->settings,
         .setup = {start->settings, start->proc, start->ordinary},
-        .zygote = {.settings = start->settings,
-                   .program = start->program,
-                   .proc = start->proc,
-                   .ordinary = start->ordinary,
-                   .socket = -1},
+        .zygote_setup = {start->settings, start->program, start->proc, start->ordinary},
         .keeper = {start->keeper, keeper_says},
     };
     if (event_loop_init(&launcher->loop, err) || watch_children(launcher, err) ||
         io_set_nonblocking(start->keeper, err))
         return -1;
+    zygotes_init(&launcher->zygotes, &launcher->zygote_setup, &launcher->loop,
+                 worker_not_made, launcher);
     return event_loop_add(&launcher->loop, &launcher->keeper, err);
 }
 
@@ -352,19 +314,17 @@ static viv_time keep_time(struct launcher *launcher) {
         if (one->sandbox.state == SANDBOX_STARTING &&
             now - one->sandbox.started > SANDBOX_START_LIMIT_MS * VIV_MS)
             sandbox_kill(&one->sandbox);
-    if (launcher->zygote.pid == 0 && now >= launcher->zygote.start_at)
-        start_zygote(launcher);
+    viv_time next = zygotes_keep_time(&launcher->zygotes);
     watch_memory(launcher);
     launcher_refill(launcher);
-    viv_time next = earliest(launcher->memory_at, launcher_expire_waiting(launcher));
-    return launcher->zygote.pid == 0 ? earliest(next, launcher->zygote.start_at) : next;
+    next = earliest(next, launcher->memory_at);
+    return earliest(next, launcher_expire_waiting(launcher));
 }
 
 static void stop(struct launcher *launcher) {
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
         sandbox_kill(&one->sandbox);
-    if (launcher->zygote.pid > 0)
-        kill(launcher->zygote.pid, SIGKILL);
+    zygotes_kill(&launcher->zygotes);
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         ;
 }

@@ -191,10 +191,10 @@ static void next_record(struct client *client, uint64_t after) {
 
 static void status(struct client *client) {
     struct launcher *launcher = client->launcher;
-    const char *reason = launcher->reason[0]          ? launcher->reason
-                         : launcher->zygote.reason[0] ? launcher->zygote.reason
-                         : !launcher->proven          ? "starting"
-                                                      : NULL;
+    const char *reason = launcher->reason[0]           ? launcher->reason
+                         : launcher->zygotes.reason[0] ? launcher->zygotes.reason
+                         : !launcher->proven           ? "starting"
+                                                       : NULL;
     char text[EXECUTOR_BYTES_MAX];
     int size = snprintf(text, sizeof text, "tier=%s\nsandboxes=%u\nready=%u\n%s%s%s",
                         isolation_name(ISOLATION_ISOLATED),

@@ -6,7 +6,7 @@
 #include "executor/launcher/event_loop.h"
 #include "executor/launcher/launcher.h"
 #include "executor/launcher/sandbox.h"
-#include "executor/launcher/zygote_process.h"
+#include "executor/launcher/zygotes.h"
 
 /* A sandbox in the launcher's list. */
 struct managed_sandbox {
@@ -32,8 +32,9 @@ struct launcher {
     const struct settings *settings;
     struct event_loop loop;
     struct sandbox_setup setup;
-    struct zygote_process zygote;
-    struct event_source keeper, child_ended, zygote_source;
+    struct zygote_setup zygote_setup;
+    struct zygotes zygotes;
+    struct event_source keeper, child_ended;
     struct managed_sandbox *sandboxes; /* by number, the newest first */
     struct client *clients;
     uint64_t last_number;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The zygote as the launcher sees it: started, ready, asked for workers, replaced when it
- * dies. Requests wait here while there is none, so that no session notices. Only the
- * launcher's one thread.
+ * One zygote as the launcher sees it: started, ready, asked for workers. When which one is
+ * asked is said in zygotes.h. Only the launcher's one thread.
  */
 #ifndef VIV_ZYGOTE_PROCESS_H
 #define VIV_ZYGOTE_PROCESS_H
@@ -11,45 +10,48 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/clock.h"
 #include "common/error.h"
 #include "common/settings.h"
 #include "executor/control.h"
 
-struct spawn; /* a request that is waiting or under way */
+/* What a zygote is started from. */
+struct zygote_setup {
+    const struct settings *settings;
+    int program;   /* vivarium-zygote, opened before the root was changed */
+    int proc;      /* /proc of the host */
+    bool ordinary; /* the executor runs as an ordinary user */
+};
 
 struct zygote_process {
-    const struct settings *settings;
-    int program; /* vivarium-zygote, opened before the root was changed */
-    int proc;    /* /proc of the host */
-    bool ordinary;
+    const struct zygote_setup *setup;
     pid_t pid;  /* 0: there is none */
     int socket; /* SOCK_SEQPACKET to it, or -1 */
     bool ready;
-    viv_time start_at;   /* of the next attempt while there is none */
-    int failures;        /* in a row */
     uint64_t fresh_size; /* bytes of address space of a fresh interpreter */
-    struct spawn *first; /* in order of arrival; those that were sent come first */
-    char reason[VIV_ERROR_MESSAGE_MAX]; /* why there is none, or "" */
 };
 
-/* Starts one. The caller watches zygote->socket and reaps zygote->pid. */
-int zygote_process_start(struct zygote_process *zygote, struct viv_error *err);
+/* Starts one. The caller reaps its pid. */
+int zygote_process_start(struct zygote_process *zygote, const struct zygote_setup *setup,
+                         struct viv_error *err);
 
-/* Asks for a worker; takes over the SPAWN_FD_COUNT descriptors in any case. */
-void zygote_process_spawn(struct zygote_process *zygote, uint64_t sandbox,
-                          const int fds[SPAWN_FD_COUNT]);
+/* Asks for a worker of request->sandbox; the limits are filled in here. The descriptors stay
+ * the caller's. */
+int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *request,
+                       const int fds[SPAWN_FD_COUNT], struct viv_error *err);
 
-/*
- * Takes one reply. Returns 1 with *reply for a worker that was made or could not be made,
- * 0 for another message (the zygote became ready) or when there is none, -1 when the
- * zygote is gone: the caller then calls zygote_process_lost().
- */
-int zygote_process_receive(struct zygote_process *zygote, struct spawn_reply *reply,
-                           struct viv_error *err);
+enum zygote_message {
+    ZYGOTE_SAYS_NOTHING,
+    ZYGOTE_IS_READY,
+    ZYGOTE_ANSWERS, /* *reply is filled */
+    ZYGOTE_FAILS    /* it is gone, or must not be used */
+};
 
-/* After its death: requests that were under way wait again; start_at is set, later after
- * each failure in a row. The caller stopped watching the socket. */
-void zygote_process_lost(struct zygote_process *zygote, const char *reason);
+/* Takes what it says now. */
+enum zygote_message zygote_process_receive(struct zygote_process *zygote,
+                                           struct spawn_reply *reply,
+                                           struct viv_error *err);
+
+/* Closes the socket; a zygote that lives ends by that. Its pid is still to be reaped. */
+void zygote_process_close(struct zygote_process *zygote);
 
 #endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The zygotes of the launcher: one that workers are asked from, and its successor while that is
+ * being started. A zygote is replaced after so many forks or so much time, so that sessions do
+ * not share one memory layout for ever, and when it dies. Requests wait here while there is
+ * none; no session notices. Only the launcher's one thread.
+ */
+#ifndef VIV_ZYGOTES_H
+#define VIV_ZYGOTES_H
+
+#include "executor/launcher/event_loop.h"
+#include "executor/launcher/zygote_process.h"
+
+struct spawn; /* a request that waits or is under way */
+
+struct zygote {
+    struct event_source source; /* its socket */
+    struct zygotes *all;
+    struct zygote_process process;
+    unsigned in_flight; /* requests that it has not answered */
+    uint64_t forks;
+    viv_time ready_at;
+    viv_time start_at; /* not to be started before */
+    int failures;      /* in a row */
+    bool retiring;     /* answers what it was asked, then ends */
+};
+
+struct zygotes {
+    const struct zygote_setup *setup;
+    struct event_loop *loop;
+    /* Told of each worker that could not be made. */
+    void (*not_made)(void *context, uint64_t sandbox, int error);
+    void *context;
+    struct zygote two[2];
+    int current;                        /* index of the one that is asked */
+    struct spawn *first;                /* in order of arrival */
+    char reason[VIV_ERROR_MESSAGE_MAX]; /* why there is none to ask, or "" */
+};
+
+/* The four parameters stay the caller's and must outlive *zygotes. Starts none yet. */
+void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
+                  struct event_loop *loop,
+                  void (*not_made)(void *context, uint64_t sandbox, int error),
+                  void *context);
+
+/* Asks for a worker; takes over the descriptors in any case. */
+void zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
+                   const int fds[SPAWN_FD_COUNT]);
+
+/* Starts what is due; returns when something is due again. */
+viv_time zygotes_keep_time(struct zygotes *zygotes);
+
+/* Whether the child that was reaped was a zygote. */
+bool zygotes_reaped(struct zygotes *zygotes, pid_t pid);
+
+/* Kills them; they are reaped later. */
+void zygotes_kill(struct zygotes *zygotes);
+
+#endif

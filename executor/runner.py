@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: MIT
+"""The Python side of a worker: runs the calls of one session in the real __main__.
+
+The zygote calls prepare() once. Each worker, a fork of it inside a sandbox, calls begin() once and
+then run() for every call. What run() returns are claims: this process also runs the user's code.
+The sandbox is the boundary, not this file. But whatever user code breaks in the interpreter without
+aiming at us, the next call must find it working. Hence two rules here: names are bound when the
+module is loaded, before any user code; and user code runs only below _guarded().
+"""
+
+import builtins
+import gc
+import importlib
+import io
+import os
+import random
+import sys
+import threading
+import warnings
+from _io import BytesIO, FileIO, TextIOWrapper
+from _signal import (ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_UNBLOCK, SIGINT, getsignal,
+                     pthread_sigmask, setitimer, signal)
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from os import chdir, dup2, getcwd, set_blocking
+from resource import RLIMIT_NOFILE, getrlimit
+from struct import Struct
+from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
+
+import _vivarium_figures
+from _vivarium_code import NO_VALUE, evaluate
+from _vivarium_error import describe, describe_bare
+from _vivarium_source import forget
+from _vivarium_value import learn_numpy, render, type_name
+
+__builtins__ = dict(vars(builtins))  # a copy for us: user code may rebind or delete its own
+
+HOME = '/home/earth'
+
+# A result is a row of (u8 tag, u32 length, payload), little-endian. What is absent is null.
+TAG_STATUS = 1           # u8, one of the two below
+TAG_VALUE = 2            # of the last statement, JSON text
+TAG_VALUE_TYPE = 3       # name of its type
+TAG_VALUE_CUT = 4        # u8 1: the value was longer than max_result
+TAG_ERROR_TYPE = 5
+TAG_ERROR_MESSAGE = 6
+TAG_ERROR_LINE = 7       # u32
+STATUS_DONE, STATUS_ERROR = b'\0', b'\1'
+
+PREDEFINED = {'np': 'numpy', 'pd': 'pandas', 'plt': 'matplotlib.pyplot'}
+NOT_PROVIDED = ('pip', 'ensurepip', 'setuptools', 'pkg_resources', '_distutils_hack', 'wheel')
+ONE_THREAD = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'NUMEXPR_MAX_THREADS')
+RECURSION_LIMIT = 1000   # the least that a call begins and ends with
+MAX_DESCRIPTORS = 1024   # our copies of 0, 1 and 2 are below this and below the limit
+RESERVE = 4 << 20        # bytes of address space that are left when the code has used up all
+
+_TIMERS = (ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF)
+
+_header = Struct('<BI').pack
+_u32 = Struct('<I').pack
+_exit_status = SystemExit.code.__get__
+_sys = vars(sys)         # user code may delete sys.stdout, but not this
+_modules = sys.modules
+_importers = sys.path_importer_cache
+
+_main = None             # the module __main__
+_space = None            # its namespace
+_reserve = None          # never touched, so it costs no memory
+_descriptors = ()        # (our copy, descriptor) of 0, 1 and 2
+_stdout = _stderr = None
+_armed = False           # user code runs: an interrupt raises KeyboardInterrupt
+_interrupted = False     # an interrupt came in this call while it did not
+
+
+def _tlv(tag, payload):
+    return _header(tag, len(payload)) + payload
+
+
+def _failed(kind, message):
+    return (_tlv(TAG_STATUS, STATUS_ERROR) + _tlv(TAG_ERROR_TYPE, kind)
+            + _tlv(TAG_ERROR_MESSAGE, b'PythonError: ' + message))
+
+
+# For when nothing else can be said. Made now: there may be no memory to make them later.
+_NO_MEMORY = _failed(b'MemoryError', b'MemoryError')
+_NO_ANSWER = _failed(b'SystemError', b'SystemError: the outcome of the call could not be told')
+
+
+# In the zygote
+
+def prepare(modules):
+    """Import MODULES and make all ready to be forked. A module that is missing is an ImportError."""
+    global _main, _space
+    for name in ONE_THREAD:  # numexpr and OpenBLAS start threads when they are imported
+        os.environ.setdefault(name, '1')
+    if any(name.partition('.')[0] == 'matplotlib' for name in modules):
+        importlib.import_module('matplotlib').use('agg')
+    for name in modules:
+        importlib.import_module(name)
+    learn_numpy()
+    _main = _modules['__main__']
+    _space = vars(_main)
+    for short, name in PREDEFINED.items():
+        if name in _modules:
+            _space[short] = _modules[name]
+    if 'matplotlib.pyplot' in _modules:
+        _vivarium_figures.install(_modules['matplotlib.pyplot'])
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        _warm_up(_modules.get('pandas'), _modules.get('matplotlib.pyplot'))
+    for name in NOT_PROVIDED:
+        _modules[name] = None
+    sys.meta_path[:] = [finder for finder in sys.meta_path
+                        if getattr(finder, '__module__', None) != '_distutils_hack']
+    _refuse_threads()
+    _make_reserve()
+    gc.collect()
+    gc.freeze()
+
+
+def _refuse_threads():
+    """Fail if a library has started threads: a fork would have their locks, but not them."""
+    try:
+        count = len(os.listdir('/proc/self/task'))
+    except OSError:
+        count = threading.active_count()
+    if count > 1:
+        raise RuntimeError(f'importing the modules has started {count - 1} threads')
+
+
+def _warm_up(pandas, pyplot):
+    """Do once what first use makes slow: caches fill, and the pages are shared by all sessions."""
+    if pandas is not None:
+        frame = pandas.DataFrame({'key': list('aab'), 'x': [1, 2, 3], 'y': [0.5, 1.5, None]})
+        frame.groupby('key').agg({'x': 'sum', 'y': 'mean'}).reset_index().to_string()
+        frame.merge(frame.describe().reset_index(), how='left', left_on='x', right_on='x')
+        pandas.read_csv(io.StringIO(frame.to_csv(index=False)))
+        repr(frame), frame._repr_html_()
+    if pyplot is not None:
+        with pyplot.rc_context():
+            figure, (left, right) = pyplot.subplots(1, 2)
+            left.plot([1, 3, 2], label='line')
+            left.scatter([0, 1], [1, 2])
+            left.set(title='title', xlabel='x', ylabel='y')
+            left.legend()
+            left.grid(True)
+            right.bar(['a', 'b'], [1, 2])
+            right.hist([1, 2, 2])
+            figure.tight_layout()
+            figure.savefig(io.BytesIO(), format='png')
+            pyplot.close('all')
+
+
+# In the worker
+
+def begin():
+    """Make a fresh fork the interpreter of a session."""
+    global _descriptors
+    random.seed()
+    if 'numpy' in _modules:
+        _reseed(_modules['numpy'])
+    if 'tempfile' in _modules:
+        _modules['tempfile'].tempdir = _modules['tempfile']._name_sequence = None
+    sys.argv = ['']
+    sys.path.insert(0, '')  # the working directory, as in any interactive interpreter
+    limit = getrlimit(RLIMIT_NOFILE)[0]
+    above = (min(limit, MAX_DESCRIPTORS) if limit >= 0 else MAX_DESCRIPTORS) - 8
+    _descriptors = tuple((fcntl(fd, F_DUPFD_CLOEXEC, above), fd) for fd in (0, 1, 2))
+    signal(SIGINT, _on_interrupt)
+    run(b"print(end='')\n0", None, 0, 16)  # touches the pages that the first call would fault in
+    forget('<exec-0>')
+    for name in ('stdin', 'stdout', 'stderr'):
+        _sys[f'__{name}__'] = _sys[name]
+
+
+def _reseed(numpy):
+    """Give numpy's global generator a state of its own: every fork of the zygote has the same.
+
+    Setting a random state costs a third of seed(), in time and in memory of the session.
+    """
+    words = numpy.frombuffer(os.urandom(624 * 4), 'u4')
+    numpy.random.set_state(('MT19937', words, 624, 0, 0.0))
+
+
+def run(code, stdin, number, max_result):
+    """Run one call and return its outcome as a row of tagged fields. Raises nothing.
+
+    CODE and STDIN are bytes of UTF-8, STDIN may be None; NUMBER counts the calls of the session;
+    MAX_RESULT bounds the JSON text of the value in bytes.
+    """
+    global _armed, _interrupted, _reserve
+    _armed = _interrupted = False  # what came before is not for this call
+    try:
+        return _run(code, stdin, f'<exec-{number}>', max_result)
+    except MemoryError:
+        _reserve = None
+        return _NO_MEMORY
+    except BaseException:  # a handler or hook of the user, in the middle of our own code
+        return _NO_ANSWER
+
+
+def _run(code, stdin, name, max_result):
+    _restore(stdin)
+    try:
+        value, exc = _guarded(evaluate, code, name, _space)
+        answer = _tlv(TAG_STATUS, STATUS_DONE)
+        if exc is None and value is not NO_VALUE:
+            rendered, exc = _guarded(render, value, max_result)
+            if exc is None:
+                answer += _tell_value(value, *rendered)
+        if exc is not None and not _is_quiet_exit(exc):
+            answer = _tell_error(exc, name)
+        _guarded(_flush)
+        return answer
+    finally:
+        value = exc = None  # the frames of the traceback keep this one: else a cycle
+
+
+def _tell_value(value, text, is_cut):
+    told = _tlv(TAG_VALUE, text) + _tlv(TAG_VALUE_TYPE, type_name(type(value)).encode())
+    return told + _tlv(TAG_VALUE_CUT, b'\1') if is_cut else told
+
+
+def _tell_error(exc, name):
+    try:
+        told, trouble = _guarded(describe, exc, name)
+        if trouble is not None:
+            told = describe_bare(trouble if type(trouble) is KeyboardInterrupt else exc, name)
+    finally:
+        exc = trouble = None
+    kind, message, line = told
+    answer = (_tlv(TAG_STATUS, STATUS_ERROR) + _tlv(TAG_ERROR_TYPE, kind.encode())
+              + _tlv(TAG_ERROR_MESSAGE, message))
+    return answer if line is None else answer + _tlv(TAG_ERROR_LINE, _u32(line))
+
+
+def _is_quiet_exit(exc):
+    """Whether EXC is SystemExit with status 0 or none."""
+    if not issubclass(type(exc), SystemExit):
+        return False
+    status = _exit_status(exc)
+    return status is None or issubclass(type(status), int) and int.__eq__(status, 0)
+
+
+# Interrupts
+
+def _guarded(function, *args):
+    """Call FUNCTION, in which an interrupt may raise; return (its result, None) or (None, exc).
+
+    An interrupt, or a hook or another signal handler of the user, can also strike in here, between
+    any two steps. An interrupt does so once only: its handler sees where it is and disarms. So what
+    strikes is either caught below, or strikes in the inner handler and is caught by the outer one.
+    """
+    global _armed, _interrupted, _reserve
+    try:
+        try:
+            _armed = True
+            if _interrupted:
+                _interrupted = False
+                raise KeyboardInterrupt
+            result = function(*args)
+            _armed = False
+            _settle()
+            return result, None
+        except BaseException as exc:
+            _armed = False
+            if type(exc) is MemoryError:
+                _reserve = None
+            _settle()
+            return None, exc
+    except BaseException as exc:
+        _armed = False
+        _settle()
+        return None, exc
+
+
+def _on_interrupt(signum, frame):
+    """Handle SIGINT: stop user code, but never the runner's own bookkeeping."""
+    global _armed, _interrupted
+    if not _armed:
+        _interrupted = True
+        return
+    if frame.f_code is _guarded.__code__:
+        _armed = False
+    raise KeyboardInterrupt
+
+
+# What user code may have changed
+
+def _restore(stdin):
+    """Make the process one in which a call can run, whatever the earlier calls did to it."""
+    global _stdout, _stderr
+    for ours, fd in _descriptors:
+        try:
+            dup2(ours, fd)
+            set_blocking(fd, True)
+        except OSError:
+            pass  # the code has closed even our copy: the session goes on without
+    _sys['stdin'] = TextIOWrapper(BytesIO(stdin or b''), 'utf-8', 'strict', '\n')
+    _sys['stdout'] = _stdout  # first: the end of what was there may close the file that we share
+    _sys['stderr'] = _stderr
+    if not _is_whole(_stdout):
+        _sys['stdout'] = _stdout = _open_text(1, '<stdout>')
+    if not _is_whole(_stderr):
+        _sys['stderr'] = _stderr = _open_text(2, '<stderr>')
+    _modules['sys'] = sys
+    _modules['builtins'] = builtins
+    _modules['__main__'] = _main
+    _space['__name__'] = '__main__'
+    _space['__builtins__'] = builtins
+    _space.pop('__warningregistry__', None)  # line 1 of this call is not line 1 of the last one
+    try:
+        _importers.pop(getcwd(), None)  # modules may have come meanwhile
+    except OSError:  # the directory is gone
+        try:
+            chdir(HOME)
+        except OSError:
+            pass
+    if _reserve is None:
+        _make_reserve()
+
+
+def _make_reserve():
+    """Set memory aside for the next MemoryError, if then enough is left for code to run in."""
+    global _reserve
+    try:
+        _reserve = bytes(4 * RESERVE)
+        _reserve = bytes(RESERVE)
+    except MemoryError:
+        _reserve = None
+
+
+def _is_whole(stream):
+    try:
+        return not stream.closed and len(stream.__dict__) == 1
+    except (AttributeError, ValueError):  # none yet; detached
+        return False
+
+
+def _open_text(fd, name):
+    """Open a descriptor as python -u does: what is written is out, come what may."""
+    try:
+        raw = FileIO(fd, 'w', closefd=False)
+    except OSError:
+        return None
+    raw.name = name
+    stream = TextIOWrapper(raw, 'utf-8', 'backslashreplace', '\n', write_through=True)
+    stream.mode = 'w'
+    return stream
+
+
+def _settle():
+    """End what user code has set to strike later, in the middle of our own code or when idle."""
+    for timer in _TIMERS:
+        setitimer(timer, 0)
+    if getsignal(SIGINT) is not _on_interrupt:
+        signal(SIGINT, _on_interrupt)
+    pthread_sigmask(SIG_UNBLOCK, (SIGINT,))  # one that waits comes now: too late, but in this call
+    if getprofile() is not None:
+        setprofile(None)
+    if gettrace() is not None:
+        settrace(None)
+    if getrecursionlimit() < RECURSION_LIMIT:
+        setrecursionlimit(RECURSION_LIMIT)
+
+
+def _flush():
+    for name in ('stdout', 'stderr'):
+        try:
+            _sys[name].flush()
+        except Exception:
+            pass  # replaced by something else, or deleted
