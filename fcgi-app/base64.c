@@ -109,7 +109,7 @@ static size_t line_length(struct slice text, size_t limit) {
 
 int base64_decode(struct slice text, base64_sink *sink, void *context,
                   struct viv_error *err) {
-    char block[DECODE_BLOCK + 1];
+    char block[DECODE_BLOCK + 4];
     size_t used = 0, decoded = 0, characters = 0;
     base64_decodestate state;
 
@@ -123,7 +123,7 @@ int base64_decode(struct slice text, base64_sink *sink, void *context,
         characters += length;
         size_t taken = length > 0 ? length : 1;
         text = (struct slice){text.data + taken, text.size - taken};
-        if (used > 0 && (used == DECODE_BLOCK || text.size == 0)) {
+        if (used > 0 && (used + 3 > DECODE_BLOCK || text.size == 0)) {
             decoded += used;
             if (sink(context, block, used, err))
                 return -1;
