@@ -83,9 +83,9 @@ static int send_end(const struct collection *collection, enum session_left_out r
                             (struct slice){payload, sizeof payload}, (struct slice){0});
 }
 
-/* Sends the content of an open file, `limit` bytes at most; it may change while it is
- * read. */
-static int send_content(const struct collection *collection, int fd, uint64_t limit,
+/* Sends the content of an open file that had `size` bytes, and no more than that; it may
+ * change while it is read. */
+static int send_content(const struct collection *collection, int fd, uint64_t size,
                         char *block, uint64_t *sent, enum session_left_out *reason) {
     *sent = 0;
     *reason = SESSION_INCLUDED;
@@ -95,9 +95,11 @@ static int send_content(const struct collection *collection, int fd, uint64_t li
             continue;
         if (got < 0)
             *reason = SESSION_UNREADABLE;
+        else if (got == 0 && *sent < size)
+            *reason = SESSION_CHANGED;
         if (got <= 0)
             return 0;
-        if ((uint64_t)got > limit - *sent) {
+        if ((uint64_t)got > size - *sent) {
             *reason = SESSION_CHANGED;
             return 0;
         }
