@@ -12,6 +12,7 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
+#include "common/filename.h"
 
 void upload_init(struct upload *upload, int home) {
     *upload = (struct upload){.home = home, .staging = -1, .file = -1};
@@ -65,6 +66,10 @@ void upload_open(struct upload *upload, struct slice name) {
     upload->names = names;
     names[upload->count] = strndup(name.data, name.size);
     uint32_t index = upload->count++;
+    if (filename_refusal(name)) {
+        refuse(upload, index, EINVAL);
+        return;
+    }
     if (!names[index] || (upload->staging < 0 && make_staging(upload))) {
         refuse(upload, index, errno);
         return;
