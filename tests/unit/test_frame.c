@@ -280,6 +280,19 @@ static void filling_tells_that_it_would_block(void **state) {
     channel_close(&channel);
 }
 
+static void pending_bytes_are_told(void **state) {
+    struct channel channel = channel_new();
+    struct frame frame;
+
+    (void)state;
+    assert_int_equal(frame_reader_pending(&channel.reader), 0);
+    send_text(&channel, SMALL, 1, "abc");
+    assert_int_equal(write(channel.near, "VIVF", 4), 4);
+    assert_int_equal(wait_frame(&channel, &frame, NULL), 0);
+    assert_int_equal(frame_reader_pending(&channel.reader), 4);
+    channel_close(&channel);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers_have_their_form),
@@ -294,6 +307,7 @@ int main(void) {
         cmocka_unit_test(the_end_is_told),
         cmocka_unit_test(waiting_has_a_deadline),
         cmocka_unit_test(filling_tells_that_it_would_block),
+        cmocka_unit_test(pending_bytes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
