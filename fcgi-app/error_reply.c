@@ -56,36 +56,36 @@ struct document {
 
 static void write_details(struct json_out *out,
                           const struct validation_details *details) {
-    json_raw(out, ",\"details\":[");
+    json_out_raw(out, ",\"details\":[");
     for (size_t i = 0; i < details->count; i++) {
         const struct validation_detail *detail = &details->items[i];
-        json_raw(out, i > 0 ? ",{\"on\":" : "{\"on\":");
-        json_text(out, detail->on);
-        json_raw(out, ",\"path\":");
-        json_text(out, detail->path);
-        json_raw(out, ",\"expected\":");
-        json_text(out, detail->expected);
-        json_raw(out, ",\"message\":");
-        json_text(out, detail->message);
-        json_raw(out, "}");
+        json_out_raw(out, i > 0 ? ",{\"on\":" : "{\"on\":");
+        json_out_text(out, detail->on);
+        json_out_raw(out, ",\"path\":");
+        json_out_text(out, detail->path);
+        json_out_raw(out, ",\"expected\":");
+        json_out_text(out, detail->expected);
+        json_out_raw(out, ",\"message\":");
+        json_out_text(out, detail->message);
+        json_out_raw(out, "}");
     }
-    json_raw(out, "]");
+    json_out_raw(out, "]");
     if (details->untold > 0) {
-        json_raw(out, ",\"details_left_out\":");
-        json_unsigned(out, details->untold);
+        json_out_raw(out, ",\"details_left_out\":");
+        json_out_unsigned(out, details->untold);
     }
 }
 
 static void write_document(struct json_out *out, const void *context) {
     const struct document *document = context;
 
-    json_raw(out, "{\"success\":false,\"error\":{\"type\":");
-    json_text(out, document->type);
-    json_raw(out, ",\"message\":");
-    json_text(out, document->message);
+    json_out_raw(out, "{\"success\":false,\"error\":{\"type\":");
+    json_out_text(out, document->type);
+    json_out_raw(out, ",\"message\":");
+    json_out_text(out, document->message);
     if (document->details && document->details->count > 0)
         write_details(out, document->details);
-    json_raw(out, "}}");
+    json_out_raw(out, "}}");
 }
 
 /* What a client is told of a fault that is ours. */

@@ -91,23 +91,23 @@ static struct slice slice_of(const struct buffer *buffer) {
 }
 
 static void write_streams(struct json_out *out, const struct call_result *result) {
-    json_raw(out, "\"std_out\":");
-    json_string(out, slice_of(&result->streams[0].text));
-    json_raw(out, ",\"std_err\":");
-    json_string(out, slice_of(&result->streams[1].text));
+    json_out_raw(out, "\"std_out\":");
+    json_out_string(out, slice_of(&result->streams[0].text));
+    json_out_raw(out, ",\"std_err\":");
+    json_out_string(out, slice_of(&result->streams[1].text));
 }
 
 static void write_files(struct json_out *out, const struct call_result *result) {
-    json_raw(out, ",\"output_files\":[");
+    json_out_raw(out, ",\"output_files\":[");
     for (size_t i = 0; i < result->file_count; i++) {
-        json_raw(out, i > 0 ? ",{\"filename\":" : "{\"filename\":");
-        json_text(out, result->files[i].name);
-        json_raw(out, ",\"b64_data\":");
-        json_base64(out, slice_of(&result->files[i].content));
-        json_raw(out, "}");
+        json_out_raw(out, i > 0 ? ",{\"filename\":" : "{\"filename\":");
+        json_out_text(out, result->files[i].name);
+        json_out_raw(out, ",\"b64_data\":");
+        json_out_base64(out, slice_of(&result->files[i].content));
+        json_out_raw(out, "}");
     }
-    json_raw(out, "],\"code_runtime\":");
-    json_unsigned(out, result->runtime_ms);
+    json_out_raw(out, "],\"code_runtime\":");
+    json_out_unsigned(out, result->runtime_ms);
 }
 
 static void write_truncated(struct json_out *out, const struct call_result *result,
@@ -116,69 +116,69 @@ static void write_truncated(struct json_out *out, const struct call_result *resu
 
     if (!streams[0].truncated && !streams[1].truncated && !value_truncated)
         return;
-    json_raw(out, ",\"truncated\":{\"std_out\":");
-    json_bool(out, streams[0].truncated);
-    json_raw(out, ",\"std_err\":");
-    json_bool(out, streams[1].truncated);
+    json_out_raw(out, ",\"truncated\":{\"std_out\":");
+    json_out_bool(out, streams[0].truncated);
+    json_out_raw(out, ",\"std_err\":");
+    json_out_bool(out, streams[1].truncated);
     if (value_truncated)
-        json_raw(out, ",\"final_expression\":true");
-    json_raw(out, "}");
+        json_out_raw(out, ",\"final_expression\":true");
+    json_out_raw(out, "}");
 }
 
 static void write_left_out(struct json_out *out, const struct call_result *result) {
     if (result->left_out_count > 0) {
-        json_raw(out, ",\"files_left_out\":[");
+        json_out_raw(out, ",\"files_left_out\":[");
         for (size_t i = 0; i < result->left_out_count; i++) {
             const struct call_left_out *file = &result->left_out[i];
-            json_raw(out, i > 0 ? ",{\"filename\":" : "{\"filename\":");
-            json_text(out, file->name);
-            json_raw(out, ",\"size\":");
-            json_unsigned(out, file->size);
-            json_raw(out, ",\"reason\":");
-            json_text(out, file->reason);
-            json_raw(out, "}");
+            json_out_raw(out, i > 0 ? ",{\"filename\":" : "{\"filename\":");
+            json_out_text(out, file->name);
+            json_out_raw(out, ",\"size\":");
+            json_out_unsigned(out, file->size);
+            json_out_raw(out, ",\"reason\":");
+            json_out_text(out, file->reason);
+            json_out_raw(out, "}");
         }
-        json_raw(out, "]");
+        json_out_raw(out, "]");
     }
     if (result->left_out_unnamed > 0) {
-        json_raw(out, ",\"more_files_left_out\":");
-        json_unsigned(out, result->left_out_unnamed);
+        json_out_raw(out, ",\"more_files_left_out\":");
+        json_out_unsigned(out, result->left_out_unnamed);
     }
 }
 
 static void write_session(struct json_out *out, const struct exec_reply *reply) {
-    json_raw(out, ",\"session\":{\"id\":");
-    json_text(out, reply->session_id);
-    json_raw(out, ",\"created\":");
-    json_bool(out, reply->created);
-    json_raw(out, ",\"lost\":");
-    json_text(out, reply->lost);
-    json_raw(out, ",\"execution_count\":");
-    json_unsigned(out, reply->execution_count);
-    json_raw(out, "}}");
+    json_out_raw(out, ",\"session\":{\"id\":");
+    json_out_text(out, reply->session_id);
+    json_out_raw(out, ",\"created\":");
+    json_out_bool(out, reply->created);
+    json_out_raw(out, ",\"lost\":");
+    json_out_text(out, reply->lost);
+    json_out_raw(out, ",\"execution_count\":");
+    json_out_unsigned(out, reply->execution_count);
+    json_out_raw(out, "}}");
 }
 
 static void write_success(struct json_out *out, const struct exec_reply *reply) {
     const struct call_result *result = reply->result;
 
-    json_raw(out, "{\"success\":true,\"result\":{\"success\":true,");
+    json_out_raw(out, "{\"success\":true,\"result\":{\"success\":true,");
     write_streams(out, result);
-    json_raw(out, ",\"final_expression\":");
+    json_out_raw(out, ",\"final_expression\":");
     if (result->value.size == 0)
-        json_raw(out, "null");
+        json_out_raw(out, "null");
     else if (result->value_is_json)
-        json_splice(out, slice_of(&result->value));
+        json_out_splice(out, slice_of(&result->value));
     else
-        json_string(out, slice_of(&result->value));
-    json_raw(out, ",\"final_expression_type\":");
+        json_out_string(out, slice_of(&result->value));
+    json_out_raw(out, ",\"final_expression_type\":");
     if (result->value_type.size == 0)
-        json_raw(out, "null");
+        json_out_raw(out, "null");
     else
-        json_string(out, slice_of(&result->value_type));
+        json_out_string(out, slice_of(&result->value_type));
     write_files(out, result);
     write_truncated(out, result, result->value_truncated);
     write_left_out(out, result);
-    json_raw(out, "}");
+    json_out_raw(out, "}");
 }
 
 /* The message of one string in JSON, made of two texts. */
@@ -188,7 +188,7 @@ static void write_message(struct json_out *out, const char *head, struct slice t
     if (buffer_append(&whole, head, strlen(head), SIZE_MAX / 2, NULL) ||
         buffer_append(&whole, text.data, text.size, SIZE_MAX / 2, NULL))
         out->failed = true;
-    json_string(out, slice_of(&whole));
+    json_out_string(out, slice_of(&whole));
     buffer_clear(&whole);
 }
 
@@ -200,9 +200,9 @@ static void write_exception(struct json_out *out, const struct call_result *resu
     size_t prefix = sizeof PYTHON_ERROR - 1;
     bool is_marked = text.size >= prefix && memcmp(text.data, PYTHON_ERROR, prefix) == 0;
 
-    json_raw(out, "{\"type\":");
+    json_out_raw(out, "{\"type\":");
     write_message(out, error_type_is_ours(type) ? "__main__." : "", type);
-    json_raw(out, ",\"message\":");
+    json_out_raw(out, ",\"message\":");
     write_message(out, is_marked ? "" : PYTHON_ERROR, text);
 }
 
@@ -216,11 +216,11 @@ static void write_own_error(struct json_out *out, const struct failure *failure,
                             const struct call_result *result) {
     char head[sizeof failure->message + 1];
 
-    json_raw(out, "{\"type\":");
-    json_text(out, failure->type);
-    json_raw(out, ",\"message\":");
+    json_out_raw(out, "{\"type\":");
+    json_out_text(out, failure->type);
+    json_out_raw(out, ",\"message\":");
     if (!tells_where(failure, result)) {
-        json_text(out, failure->message);
+        json_out_text(out, failure->message);
         return;
     }
     snprintf(head, sizeof head, "%s\n", failure->message);
@@ -232,16 +232,16 @@ static void write_failure(struct json_out *out, const struct exec_reply *reply) 
     struct failure failure;
 
     describe_failure(reply, &failure);
-    json_raw(out, "{\"success\":false,\"error\":");
+    json_out_raw(out, "{\"success\":false,\"error\":");
     if (!failure.type)
         write_exception(out, result);
     else
         write_own_error(out, &failure, result);
     if (tells_where(&failure, result) && result->error_line > 0) {
-        json_raw(out, ",\"line\":");
-        json_unsigned(out, result->error_line);
+        json_out_raw(out, ",\"line\":");
+        json_out_unsigned(out, result->error_line);
     }
-    json_raw(out, "},");
+    json_out_raw(out, "},");
     write_streams(out, result);
     write_files(out, result);
     write_truncated(out, result, false);

@@ -16,9 +16,11 @@ static void put(struct json_out *out, const void *data, size_t size) {
         out->failed = true;
 }
 
-void json_raw(struct json_out *out, const char *text) { put(out, text, strlen(text)); }
+void json_out_raw(struct json_out *out, const char *text) {
+    put(out, text, strlen(text));
+}
 
-void json_splice(struct json_out *out, struct slice text) {
+void json_out_splice(struct json_out *out, struct slice text) {
     put(out, text.data, text.size);
 }
 
@@ -59,7 +61,7 @@ static size_t broken_part(const unsigned char *p, size_t size) {
     return length;
 }
 
-void json_string(struct json_out *out, struct slice text) {
+void json_out_string(struct json_out *out, struct slice text) {
     size_t start = 0, next = 0; /* from start to next: fit to be written as they are */
     char escaped[8];
 
@@ -78,31 +80,32 @@ void json_string(struct json_out *out, struct slice text) {
         if (replaced > 0)
             start = next;
     }
-    put(out, text.data + start, next - start);
+    if (next > start)
+        put(out, text.data + start, next - start);
     put(out, "\"", 1);
 }
 
-void json_text(struct json_out *out, const char *text) {
-    json_string(out, (struct slice){text, strlen(text)});
+void json_out_text(struct json_out *out, const char *text) {
+    json_out_string(out, (struct slice){text, strlen(text)});
 }
 
-void json_bool(struct json_out *out, bool value) {
-    json_raw(out, value ? "true" : "false");
+void json_out_bool(struct json_out *out, bool value) {
+    json_out_raw(out, value ? "true" : "false");
 }
 
-void json_unsigned(struct json_out *out, uint64_t value) {
+void json_out_unsigned(struct json_out *out, uint64_t value) {
     char text[32];
 
     put(out, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, value));
 }
 
-void json_signed(struct json_out *out, int64_t value) {
+void json_out_signed(struct json_out *out, int64_t value) {
     char text[32];
 
     put(out, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
 }
 
-void json_fixed(struct json_out *out, double value) {
+void json_out_fixed(struct json_out *out, double value) {
     char text[400]; /* a double has up to 309 digits before its point */
 
     put(out, text, (size_t)snprintf(text, sizeof text, "%.2f", value));
@@ -116,7 +119,7 @@ static int put_encoded(void *context, const char *data, size_t size,
     return out->failed ? viv_fail(err, VIV_UNAVAILABLE, "the sink failed") : 0;
 }
 
-void json_base64(struct json_out *out, struct slice data) {
+void json_out_base64(struct json_out *out, struct slice data) {
     struct base64_encoder encoder;
     struct viv_error err;
 

@@ -25,8 +25,8 @@ struct json_out {
 };
 
 /* Text that is JSON already. */
-void json_raw(struct json_out *out, const char *text);
-void json_splice(struct json_out *out, struct slice text);
+void json_out_raw(struct json_out *out, const char *text);
+void json_out_splice(struct json_out *out, struct slice text);
 
 /*
  * A string in quotes. Escaped are quotes, backslashes, control characters, DEL, U+2028
@@ -34,17 +34,17 @@ void json_splice(struct json_out *out, struct slice text);
  * script. What is not UTF-8 becomes U+FFFD, one for each maximal part of a broken
  * sequence, as Python's errors="replace" does it.
  */
-void json_string(struct json_out *out, struct slice text);
-void json_text(struct json_out *out, const char *text);
+void json_out_string(struct json_out *out, struct slice text);
+void json_out_text(struct json_out *out, const char *text);
 
-void json_bool(struct json_out *out, bool value);
-void json_unsigned(struct json_out *out, uint64_t value);
-void json_signed(struct json_out *out, int64_t value);
+void json_out_bool(struct json_out *out, bool value);
+void json_out_unsigned(struct json_out *out, uint64_t value);
+void json_out_signed(struct json_out *out, int64_t value);
 
 /* Rounded to two decimals. */
-void json_fixed(struct json_out *out, double value);
+void json_out_fixed(struct json_out *out, double value);
 
 /* A string with the base64 of `data`. Costs nothing where only the size is counted. */
-void json_base64(struct json_out *out, struct slice data);
+void json_out_base64(struct json_out *out, struct slice data);
 
 #endif

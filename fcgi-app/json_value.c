@@ -36,7 +36,9 @@ bool json_value_is_fit(struct slice text, struct budget_share *share) {
     unsigned depth;
     uint64_t cost = 2 * text.size + BYTES_PER_TOKEN * count_tokens(text, &depth);
 
-    if (text.size == 0 || depth > JSON_VALUE_DEPTH_MAX || !budget_take(share, cost))
+    /* jansson 2.14 passes over a NUL behind a number. */
+    if (text.size == 0 || memchr(text.data, '\0', text.size) ||
+        depth > JSON_VALUE_DEPTH_MAX || !budget_take(share, cost))
         return false;
     json_t *value =
         json_loadb(text.data, text.size,

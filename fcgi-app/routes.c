@@ -33,25 +33,25 @@ static double minutes(viv_time span) { return (double)span / (60.0 * VIV_SECOND)
 static void write_sessions(struct json_out *out, const void *context) {
     const struct listing *listing = context;
 
-    json_raw(out, "{\"sessions\":[");
+    json_out_raw(out, "{\"sessions\":[");
     for (size_t i = 0; i < listing->count; i++) {
         const struct session_line *line = &listing->lines[i];
-        json_raw(out, i > 0 ? ",{\"id\":" : "{\"id\":");
-        json_text(out, line->id);
-        json_raw(out, ",\"createdAt\":");
-        json_signed(out, line->created_wall_ms);
-        json_raw(out, ",\"lastAccessedAt\":");
-        json_signed(out, line->used_wall_ms);
-        json_raw(out, ",\"ageMinutes\":");
-        json_fixed(out, minutes(line->age));
-        json_raw(out, ",\"idleMinutes\":");
-        json_fixed(out, minutes(line->idle));
-        json_raw(out, line->busy ? ",\"state\":\"busy\"" : ",\"state\":\"idle\"");
-        json_raw(out, ",\"execution_count\":");
-        json_unsigned(out, line->execution_count);
-        json_raw(out, "}");
+        json_out_raw(out, i > 0 ? ",{\"id\":" : "{\"id\":");
+        json_out_text(out, line->id);
+        json_out_raw(out, ",\"createdAt\":");
+        json_out_signed(out, line->created_wall_ms);
+        json_out_raw(out, ",\"lastAccessedAt\":");
+        json_out_signed(out, line->used_wall_ms);
+        json_out_raw(out, ",\"ageMinutes\":");
+        json_out_fixed(out, minutes(line->age));
+        json_out_raw(out, ",\"idleMinutes\":");
+        json_out_fixed(out, minutes(line->idle));
+        json_out_raw(out, line->busy ? ",\"state\":\"busy\"" : ",\"state\":\"idle\"");
+        json_out_raw(out, ",\"execution_count\":");
+        json_out_unsigned(out, line->execution_count);
+        json_out_raw(out, "}");
     }
-    json_raw(out, "]}");
+    json_out_raw(out, "]}");
 }
 
 static void sessions_route(struct app *app, struct exchange *exchange) {
@@ -72,18 +72,18 @@ struct report {
 static void write_health(struct json_out *out, const void *context) {
     const struct report *report = context;
 
-    json_raw(out, report->state.healthy ? "{\"status\":\"healthy\""
-                                        : "{\"status\":\"unhealthy\"");
-    json_raw(out, ",\"active_sessions\":");
-    json_unsigned(out, report->sessions);
-    json_raw(out, ",\"version\":\"" PACKAGE_VERSION "\",\"isolation\":{\"tier\":");
-    json_text(out, report->state.tier[0] ? report->state.tier : "unknown");
-    json_raw(out, "}");
+    json_out_raw(out, report->state.healthy ? "{\"status\":\"healthy\""
+                                            : "{\"status\":\"unhealthy\"");
+    json_out_raw(out, ",\"active_sessions\":");
+    json_out_unsigned(out, report->sessions);
+    json_out_raw(out, ",\"version\":\"" PACKAGE_VERSION "\",\"isolation\":{\"tier\":");
+    json_out_text(out, report->state.tier[0] ? report->state.tier : "unknown");
+    json_out_raw(out, "}");
     if (!report->state.healthy) {
-        json_raw(out, ",\"reason\":");
-        json_text(out, report->state.reason);
+        json_out_raw(out, ",\"reason\":");
+        json_out_text(out, report->state.reason);
     }
-    json_raw(out, "}");
+    json_out_raw(out, "}");
 }
 
 static void health_route(struct app *app, struct exchange *exchange) {

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths, methods, the list of sessions and the health; POST /exec has tests of its own. */
+#include "tests/unit/unit.h"
+
+#include "common/log.h"
+#include "fcgi-app/routes.h"
+#include "tests/unit/fake_executor.h"
+#include "tests/unit/memory_connection.h"
+
+struct fixture {
+    struct fake_executor fake;
+    int stop;
+    struct settings settings;
+    struct app app;
+    struct memory_connection memory;
+};
+
+static int set_up(void **state) {
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    viv_log_set_level(VIV_LOG_ERROR);
+    fake_executor_start(&fixture->fake, &fixture->stop);
+    settings_init(&fixture->settings);
+    free(fixture->settings.executor_socket);
+    fixture->settings.executor_socket = strdup(fixture->fake.path);
+    assert_int_equal(app_init(&fixture->app, &fixture->settings, NULL), 0);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+
+    memory_clear(&fixture->memory);
+    app_clear(&fixture->app);
+    fake_executor_stop(&fixture->fake, fixture->stop);
+    settings_clear(&fixture->settings);
+    free(fixture);
+    return 0;
+}
+
+/* Returns the status. */
+static int ask(struct fixture *fixture, const char *method, const char *target) {
+    memory_clear(&fixture->memory);
+    memory_init(&fixture->memory, method, target);
+    routes_handle(&fixture->app, &fixture->memory.connection);
+    return memory_status(&fixture->memory);
+}
+
+static size_t body_size(const struct fixture *fixture) {
+    size_t size = SIZE_MAX;
+
+    assert_non_null(memory_body(&fixture->memory, &size));
+    return size;
+}
+
+static void unknown_paths_are_not_found(void **state) {
+    static const char *const targets[] = {"/",        "",        "/exec/",    "/Exec",
+                                          "/execute", "//exec",  "/health/x", "*",
+                                          "/..",      "/%65xec", "/sessions?"};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i + 1 < COUNT_OF(targets); i++)
+        assert_int_equal(ask(fixture, "GET", targets[i]), 404);
+    assert_int_equal(ask(fixture, "GET", targets[COUNT_OF(targets) - 1]), 200);
+    assert_int_equal(ask(fixture, "DELETE", "/nothing"), 404);
+}
+
+static void other_methods_are_told_which_are_allowed(void **state) {
+    static const struct {
+        const char *method, *target, *allow;
+    } cases[] = {{"GET", "/exec", "Allow: POST"},
+                 {"HEAD", "/exec", "Allow: POST"},
+                 {"PUT", "/exec", "Allow: POST"},
+                 {"OPTIONS", "/exec", "Allow: POST"},
+                 {"POST", "/health", "Allow: GET, HEAD"},
+                 {"DELETE", "/sessions", "Allow: GET, HEAD"},
+                 {"post", "/exec", "Allow: POST"}};
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(ask(fixture, cases[i].method, cases[i].target), 405);
+        assert_true(memory_has_line(&fixture->memory, cases[i].allow));
+        bool bodyless = cases[i].method[0] == 'H' || cases[i].method[0] == 'O';
+        assert_int_equal(body_size(fixture) == 0, bodyless);
+    }
+}
+
+static void health_tells_version_sessions_and_isolation(void **state) {
+    struct fixture *fixture = *state;
+    const char *status, *version, *tier;
+    int count;
+
+    assert_int_equal(ask(fixture, "GET", "/health"), 200);
+    json_t *answer = memory_json(&fixture->memory);
+    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:{s:s !} !}", "status",
+                                 &status, "active_sessions", &count, "version", &version,
+                                 "isolation", "tier", &tier),
+                     0);
+    assert_string_equal(status, "healthy");
+    assert_string_equal(version, PACKAGE_VERSION);
+    assert_string_equal(tier, "full");
+    assert_int_equal(count, 0);
+    json_decref(answer);
+    assert_int_equal(ask(fixture, "HEAD", "/health"), 200);
+    assert_int_equal(body_size(fixture), 0);
+    assert_false(memory_has_line(&fixture->memory, "Content-Length: 0"));
+}
+
+static void assert_unhealthy(struct fixture *fixture, const char *expected) {
+    const char *status, *reason;
+
+    fixture->app.health.known = false; /* forget what was kept */
+    assert_int_equal(ask(fixture, "GET", "/health"), 503);
+    json_t *answer = memory_json(&fixture->memory);
+    assert_int_equal(
+        json_unpack(answer, "{s:s, s:s}", "status", &status, "reason", &reason), 0);
+    assert_string_equal(status, "unhealthy");
+    assert_string_equal(reason, expected);
+    json_decref(answer);
+}
+
+static void what_is_wrong_makes_it_unhealthy(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture->fake.status = "tier=full\nreason=the zygote does not start\n";
+    assert_unhealthy(fixture, "the zygote does not start");
+    fixture->app.executor.path = "/nonexistent";
+    assert_unhealthy(fixture, "vivarium-executor cannot be reached");
+    fixture->app.executor.path = fixture->fake.path;
+    fixture->fake.silent = true;
+    assert_unhealthy(fixture, "vivarium-executor cannot be reached");
+}
+
+static void health_is_kept_for_a_moment(void **state) {
+    struct fixture *fixture = *state;
+
+    assert_int_equal(ask(fixture, "GET", "/health"), 200);
+    fixture->app.health.asked = viv_now() + 60 * VIV_SECOND;
+    fixture->fake.status = "reason=broken\n";
+    assert_int_equal(ask(fixture, "GET", "/health"), 200);
+    fixture->app.health.asked = viv_now() - HEALTH_KEPT_MS * VIV_MS;
+    assert_int_equal(ask(fixture, "GET", "/health"), 503);
+}
+
+static void sessions_are_listed(void **state) {
+    struct fixture *fixture = *state;
+    const struct session_visit visit = {.id = "\xe2\x98\x95 \"x\"", .client = "c"};
+    const char *id, *session_state;
+    json_int_t created, used, count;
+    double age, idle;
+
+    assert_int_equal(ask(fixture, "GET", "/sessions"), 200);
+    json_t *answer = memory_json(&fixture->memory);
+    assert_int_equal(json_array_size(json_object_get(answer, "sessions")), 0);
+    json_decref(answer);
+
+    struct session *session = sessions_enter(fixture->app.sessions, &visit, NULL);
+    sessions_begin_execution(fixture->app.sessions, session);
+    for (int busy = 1; busy >= 0; busy--) {
+        assert_int_equal(ask(fixture, "GET", "/sessions"), 200);
+        answer = memory_json(&fixture->memory);
+        assert_int_equal(
+            json_unpack(answer, "{s:[{s:s, s:I, s:I, s:f, s:f, s:s, s:I !}!] !}",
+                        "sessions", "id", &id, "createdAt", &created, "lastAccessedAt",
+                        &used, "ageMinutes", &age, "idleMinutes", &idle, "state",
+                        &session_state, "execution_count", &count),
+            0);
+        assert_string_equal(id, visit.id);
+        assert_true(created > INT64_C(1600000000000) && used >= created);
+        assert_true(age >= idle && idle >= 0);
+        assert_string_equal(session_state, busy ? "busy" : "idle");
+        assert_int_equal(count, 1);
+        json_decref(answer);
+        if (busy)
+            sessions_leave(fixture->app.sessions, session);
+    }
+}
+
+static void a_malformed_length_is_a_malformed_request(void **state) {
+    struct fixture *fixture = *state;
+
+    memory_init(&fixture->memory, "POST", "/exec?sessionId=a");
+    strcpy(fixture->memory.length, "ten");
+    routes_handle(&fixture->app, &fixture->memory.connection);
+    assert_int_equal(memory_status(&fixture->memory), 400);
+}
+
+#define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        with_fixture(unknown_paths_are_not_found),
+        with_fixture(other_methods_are_told_which_are_allowed),
+        with_fixture(health_tells_version_sessions_and_isolation),
+        with_fixture(what_is_wrong_makes_it_unhealthy),
+        with_fixture(health_is_kept_for_a_moment),
+        with_fixture(sessions_are_listed),
+        with_fixture(a_malformed_length_is_a_malformed_request),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
