@@ -12,15 +12,22 @@
 
 #define BACKLOG 256
 
+/* Removes a socket that nobody listens on any more, and nothing else: connect(2) refuses
+ * with the same error where there is no socket at all. */
 static int remove_stale(const struct sockaddr_un *address, struct viv_error *err) {
-    CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    CLEANUP(close_fd)
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat status;
 
     if (fd < 0)
         return viv_fail(err, VIV_SYSTEM, "socket: %m");
-    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+    /* EAGAIN: it lives, and its queue of connections is full. */
+    if (connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
+        errno == EAGAIN)
         return viv_fail(err, VIV_SYSTEM, "another vivarium-executor serves %s",
                         address->sun_path);
-    if (errno == ECONNREFUSED && unlink(address->sun_path))
+    if (errno == ECONNREFUSED && lstat(address->sun_path, &status) == 0 &&
+        S_ISSOCK(status.st_mode) && unlink(address->sun_path))
         return viv_fail(err, VIV_SYSTEM, "remove %s: %m", address->sun_path);
     return 0;
 }
