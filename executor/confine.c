@@ -85,11 +85,16 @@ int confine_resources(uint64_t address_space, uint64_t file_size, uint64_t threa
         __rlimit_resource_t resource;
         rlim_t limit;
     } limits[] = {
-        {RLIMIT_AS, address_space}, {RLIMIT_FSIZE, file_size},
-        {RLIMIT_NPROC, threads},    {RLIMIT_NOFILE, OPEN_FILES},
-        {RLIMIT_STACK, STACK_SIZE}, {RLIMIT_SIGPENDING, PENDING_SIGNALS},
-        {RLIMIT_CORE, 0},           {RLIMIT_MEMLOCK, 0},
-        {RLIMIT_MSGQUEUE, 0},       {RLIMIT_NICE, 0},
+        {RLIMIT_AS, CONFINE_LIMITS_ADDRESS_SPACE ? address_space : RLIM_INFINITY},
+        {RLIMIT_FSIZE, file_size},
+        {RLIMIT_NPROC, threads},
+        {RLIMIT_NOFILE, OPEN_FILES},
+        {RLIMIT_STACK, STACK_SIZE},
+        {RLIMIT_SIGPENDING, PENDING_SIGNALS},
+        {RLIMIT_CORE, 0},
+        {RLIMIT_MEMLOCK, 0},
+        {RLIMIT_MSGQUEUE, 0},
+        {RLIMIT_NICE, 0},
         {RLIMIT_RTPRIO, 0},
     };
 

@@ -11,6 +11,18 @@
 
 #include "common/error.h"
 
+/* AddressSanitizer reserves terabytes of address space, which no limit would leave it. */
+#define CONFINE_LIMITS_ADDRESS_SPACE 1
+#if defined(__SANITIZE_ADDRESS__)
+#undef CONFINE_LIMITS_ADDRESS_SPACE
+#define CONFINE_LIMITS_ADDRESS_SPACE 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#undef CONFINE_LIMITS_ADDRESS_SPACE
+#define CONFINE_LIMITS_ADDRESS_SPACE 0
+#endif
+#endif
+
 /* Becomes the session's user inside its user namespace and keeps its capabilities. */
 int confine_become_session_user(struct viv_error *err);
 
@@ -27,7 +39,8 @@ int confine_to_capabilities(uint64_t kept, struct viv_error *err);
  * trace it or read its memory, and checks both. */
 int confine_privileges(struct viv_error *err);
 
-/* The limits of a worker. `address_space` and `file_size` in bytes. */
+/* The limits of a worker. `address_space` and `file_size` in bytes; a build with
+ * AddressSanitizer does not limit the first. */
 int confine_resources(uint64_t address_space, uint64_t file_size, uint64_t threads,
                       struct viv_error *err);
 
