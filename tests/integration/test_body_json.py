@@ -159,7 +159,8 @@ def test_a_body_over_the_limit_by_its_length(client, shared):
     witness = Witness(shared)
     answer = client.raw(
         f"POST {shared.target} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {400 * MEGABYTE}\r\n\r\n".encode() + GOOD, "POST", shared.target)
+        f"Content-Length: {400 * MEGABYTE}\r\n\r\n".encode() + GOOD,
+        "POST", shared.target, parsed=False)
     witness.refused(answer, 413, "resource_limit")
 
 

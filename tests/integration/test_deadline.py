@@ -55,9 +55,9 @@ KILLED = {
     """),
     "an endless finally": program("""
         try:
-            while True: pass
+            while True: sum(range(1000))
         finally:
-            while True: pass
+            while True: sum(range(1000))
     """),
     "a stopped process": program("""
         import os, signal
@@ -104,7 +104,7 @@ def test_the_answer_of_killed_code_comes_after_deadline_and_grace(session):
 def test_cleaning_up_after_the_interrupt_is_possible(session):
     answer = session.exec(program("""
         try:
-            while True: pass
+            while True: sum(range(1000))
         finally:
             print('cleaned up')
     """), timeout_ms=500)
@@ -114,7 +114,7 @@ def test_cleaning_up_after_the_interrupt_is_possible(session):
 def test_code_that_ends_within_the_grace_was_still_too_late(session):
     answer = session.exec(program("""
         try:
-            while True: pass
+            while True: sum(range(1000))
         except KeyboardInterrupt: pass
         'made it'
     """), timeout_ms=500)
@@ -124,7 +124,7 @@ def test_code_that_ends_within_the_grace_was_still_too_late(session):
 def test_another_error_after_the_interrupt_is_still_a_time_out(session):
     answer = session.exec(program("""
         try:
-            while True: pass
+            while True: sum(range(1000))
         except KeyboardInterrupt: 1 / 0
     """), timeout_ms=500)
     assert answer.error_type == "timeout"

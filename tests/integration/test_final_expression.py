@@ -100,7 +100,6 @@ def test_none_is_a_value_like_the_absence_of_one(shared):
 
 @pytest.mark.parametrize("code, value", [
     ("x = 5; x", 5),
-    ("5;", 5),
     ("(lambda: 6)()", 6),
     ("'''two\nlines'''", "two\nlines"),
     ("1\n2\n\n# a comment at the end", 2),

@@ -22,6 +22,7 @@ def test_new_files_come_back_with_their_bytes(session):
         open('empty', 'w').close()
         open('a.txt', 'w').write('ü')
     """))
+    assert answer.success, answer
     assert answer.files == {"z.bin": bytes(range(256)) * 100, "empty": b"", "a.txt": "ü".encode()}
     assert list(answer.files) == ["a.txt", "empty", "z.bin"]
     assert answer.left_out == {}
@@ -49,7 +50,7 @@ def test_changed_inputs_come_back_and_untouched_ones_do_not(session):
 
 @pytest.mark.parametrize("change", [
     "open('f', 'r+').write('B')",
-    "import mmap; m = mmap.mmap(open('f', 'r+').fileno(), 0); m[0:1] = b'B'; m.flush(); m.close()",
+    "import mmap; f = open('f', 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:1] = b'B'; m.flush()",
     "open('g', 'w').write('BBBB'); os.replace('g', 'f')",
     "s = os.stat('f'); open('f', 'r+').write('B');"
     " os.utime('f', ns=(s.st_atime_ns, s.st_mtime_ns))",

@@ -35,7 +35,8 @@ def test_memory_taken_bit_by_bit_comes_to_an_end(small_session):
                           timeout_ms=5000)
     assert answer.error_type in ("MemoryError", "resource_limit"), answer
     if answer.lost == "none":
-        assert 100 < session.value("n = len(hoard); del hoard; n") <= 256
+        # 256 MB more of address space, and what the fresh interpreter's heap has free
+        assert 200 < session.value("n = len(hoard); del hoard; n") <= 256 + 100
     assert session.value("len(bytearray(50 << 20)) >> 20") == 50
 
 
@@ -155,7 +156,7 @@ def test_countless_tiny_files(session):
     assert len(answer.files) == 100
     count = session.value("n")
     assert 1000 < count <= 8192
-    assert len(answer.files) + len(answer.left_out) >= count
+    assert len(answer.files) + len(answer.left_out) + answer.left_out_unnamed >= count
     assert session.value("shutil.rmtree('d'); 6 * 7") == 42
 
 

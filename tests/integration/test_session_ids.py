@@ -135,7 +135,10 @@ def test_other_parameters_are_ignored(client, session):
 
 def test_an_id_of_ten_thousand_bytes(client):
     before = set(client.sessions())
-    answer = client.post("/exec?sessionId=" + "x" * 10_000, {"code": "1"})
+    answer = client.raw(
+        b"POST /exec?sessionId=" + b"x" * 10_000 + b" HTTP/1.1\r\nHost: x\r\nContent-Type: "
+        b"application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY,
+        "POST", "/exec", parsed=False)
     assert answer.status in (400, 414, 422, 431)
     assert set(client.sessions()) <= before
 

@@ -27,14 +27,20 @@ def free(few):
     return few
 
 
+def begun(client, code="1"):
+    """A session that has run `code`, as soon as those of earlier tests have made room."""
+    session = client.session(fresh_id())
+    eventually(lambda: session.exec(code).status == 200)
+    return session
+
+
 def busy(client, session):
     """True while a call runs in `session`."""
     return client.sessions().get(session.name, {}).get("state") == "busy"
 
 
 def test_an_idle_session_ends_and_its_id_begins_anew(few):
-    session = few.session(fresh_id())
-    assert session.exec("x = 1; open('f', 'w').close()").session["created"] is True
+    session = begun(few, "x = 1; open('f', 'w').close()")
     eventually(lambda: session.name not in few.sessions())
     answer = session.exec("import os; ['x' in globals(), os.listdir('.')]")
     assert answer.value == [False, []]
@@ -43,8 +49,7 @@ def test_an_idle_session_ends_and_its_id_begins_anew(few):
 
 
 def test_calls_keep_a_session(few):
-    session = few.session(fresh_id())
-    session.exec("n = 0")
+    session = begun(few, "n = 0")
     for _ in range(6):
         time.sleep(IDLE / 4)
         session.exec("n += 1")
@@ -52,8 +57,7 @@ def test_calls_keep_a_session(few):
 
 
 def test_listing_and_health_do_not_keep_a_session(few):
-    session = few.session(fresh_id())
-    session.exec("1")
+    session = begun(few)
 
     def gone():
         few.health()
@@ -63,8 +67,7 @@ def test_listing_and_health_do_not_keep_a_session(few):
 
 
 def test_a_busy_session_is_never_ended(few):
-    session = few.session(fresh_id())
-    session.exec("y = 1")
+    session = begun(few, "y = 1")
     answer = session.exec(SLEEP.format(3 * IDLE))
     assert answer.success
     assert answer.session["created"] is False
@@ -72,7 +75,7 @@ def test_a_busy_session_is_never_ended(few):
 
 
 def test_the_time_of_rest_begins_when_the_call_ends(few):
-    session = few.session(fresh_id())
+    session = begun(few)
     session.exec(SLEEP.format(2 * IDLE))
     time.sleep(IDLE / 4)
     assert session.exec("x").session["created"] is False
@@ -104,8 +107,7 @@ def test_room_is_made_only_once_for_two_that_want_it(free):
 
 
 def test_a_call_too_many_in_a_queue_is_refused_and_never_runs(few):
-    session = few.session(fresh_id())
-    session.exec("import time; log = []")
+    session = begun(few, "import time; log = []")
     running = in_background(lambda: session.exec("time.sleep(1.5); log.append('running')"))
     eventually(lambda: busy(few, session))
     answers = at_once([lambda: session.exec("log.append('queued')")] * 6)
@@ -117,8 +119,7 @@ def test_a_call_too_many_in_a_queue_is_refused_and_never_runs(few):
 
 
 def test_a_call_that_waits_too_long_is_refused_and_never_runs(few):
-    session = few.session(fresh_id())
-    session.exec("import time; log = []")
+    session = begun(few, "import time; log = []")
     running = in_background(lambda: session.exec("time.sleep(6); log.append('running')"))
     eventually(lambda: busy(few, session))
     began = time.monotonic()
@@ -132,8 +133,7 @@ def test_a_call_that_waits_too_long_is_refused_and_never_runs(few):
 
 
 def test_a_full_queue_of_one_session_is_no_matter_of_another(few):
-    session, other = few.session(fresh_id()), few.session(fresh_id())
-    session.exec("import time")
+    session, other = begun(few, "import time"), begun(few)
     running = in_background(lambda: session.exec("time.sleep(3)"))
     eventually(lambda: busy(few, session))
     waiting = [in_background(lambda: session.exec("1")) for _ in range(2)]

@@ -129,7 +129,7 @@ def test_what_one_session_changes_no_other_sees(new_session):
         pd.options.display.max_rows = 3
         np.set_printoptions(precision=1)
         plt.rcParams['lines.linewidth'] = 77
-        os.environ['LEFT'] = '1'; os.umask(0o777); os.makedirs('d'); os.chdir('d')
+        os.environ['LEFT'] = '1'; os.umask(0o27); os.makedirs('d'); os.chdir('d')
         builtins.leaked = json.leaked = sys.leaked = 1
         sys.path.append('/leaked')
         json.dumps = lambda *a, **k: 'owned'
@@ -149,7 +149,7 @@ def test_what_one_session_changes_no_other_sees(new_session):
     """))
     assert seen["places"] == []
     assert seen["rows"] != 3 and seen["precision"] != 1 and seen["width"] != 77
-    assert seen["env"] is None and seen["umask"] != 0o777
+    assert seen["env"] is None and seen["umask"] != 0o27
     assert seen["cwd"] == "/home/earth" and seen["path"] is False
     assert seen["names"] == [False] * 3
     assert seen["json"] == "1" and seen["limit"] != 5000 and seen["zone"] != "JST"

@@ -8,7 +8,6 @@ import pytest
 
 from support import outside, processes
 from support.program import program
-from support.together import eventually
 
 C = program("""
     import ctypes, os
@@ -88,13 +87,21 @@ def test_no_other_process_is_listed(session):
 
 
 def test_no_process_is_left_of_an_attempt(server, session):
-    session.exec("1")
-    before = len(processes.tree(server.process.pid))
+    worker = server.worker_of(session)
+
+    def family():  # of the session: of one user in one PID namespace
+        return {process.pid for process in server.tree() if kinship(process) == kinship(worker)}
+
+    def kinship(process):
+        pids = [name for name in process.namespaces() if name.startswith("pid:")]
+        return process.status("Uid"), pids
+
+    before = family()
+    assert worker.pid in before
     for code in ("import os; os.fork()", "import subprocess; subprocess.Popen(['sleep', '60'])",
                  "import multiprocessing; multiprocessing.Process(target=int).start()"):
         assert not session.exec(code).success
-    # the pool may come and go meanwhile, but it comes to rest
-    eventually(lambda: len(processes.tree(server.process.pid)) <= before, within=20)
+    assert family() == before
 
 
 def test_sessions_have_no_process_in_common(server, session, canary):
@@ -137,6 +144,7 @@ def test_the_namespaces_of_sessions_differ(server, session, canary):
     mine, its = server.worker_of(session), server.holder_of(f"cage-{canary.name}")
     if not mine.nested():
         return  # this tier has no namespaces; the other tests hold there as well
-    assert not mine.namespaces() & processes.find(server.process.pid).namespaces()
-    shared = {name.partition(":")[0] for name in mine.namespaces() & its.namespaces()}
-    assert not shared & {"pid", "mnt", "ipc", "net", "user"}
+    own = {"pid", "mnt", "ipc", "net", "uts", "user", "cgroup"}
+    for other in (its, processes.find(server.process.pid)):
+        shared = {name.partition(":")[0] for name in mine.namespaces() & other.namespaces()}
+        assert not shared & own

@@ -82,6 +82,11 @@ class Answer:
         return {entry["filename"]: entry for entry in self.outcome.get("files_left_out", [])}
 
     @property
+    def left_out_unnamed(self):
+        """How many more files did not come than the answer names."""
+        return self.outcome.get("more_files_left_out", 0)
+
+    @property
     def truncated(self):
         """The names of what was cut."""
         return {name for name, cut in self.outcome.get("truncated", {}).items() if cut}

@@ -120,14 +120,15 @@ def _check_refusal(status, headers, document):
         need(name not in document, "a refusal has no", name)
     if kind in RETRY_TYPES:
         need(re.fullmatch(r"\d+", headers.get("Retry-After", "")), kind, "without Retry-After")
-    if kind == "method":
+    if status == 405:
         need(headers.get("Allow"), "wrong method without Allow")
     if kind == "validation" and status == 422:
         filled(error, "details", list)
     for detail in error.get("details", []):
         need(isinstance(detail, dict), "a detail that is no object")
         need(member(detail, "on", str) in ("query", "body"), "details.on:", detail["on"])
-        need(member(detail, "path", str).startswith("/"), "details.path:", detail["path"])
+        path = member(detail, "path", str)
+        need(path == "" or path.startswith("/"), "details.path:", path)
         filled(detail, "expected")
         filled(detail, "message")
 
@@ -174,6 +175,8 @@ def _check_outcome(outcome):
         filled(entry, "filename")
         need(member(entry, "size", int) >= 0, "files_left_out.size:", entry["size"])
         filled(entry, "reason")
+    if "more_files_left_out" in outcome:
+        need(member(outcome, "more_files_left_out", int) > 0, "more_files_left_out is", 0)
     for name, value in outcome.get("truncated", {}).items():
         need(isinstance(value, bool), "truncated", name, "is", value)
 

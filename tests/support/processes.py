@@ -42,12 +42,13 @@ class Process:
         return now is not None and now.started == self.started and now.state not in "ZX"
 
     def status(self, field):
-        """A field of /proc/PID/status, as a text; None where it is not there."""
-        for line in (self.path / "status").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name == field:
-                return value.strip()
-        return None
+        """A field of /proc/PID/status, as a text; None where it, or the process, is not there."""
+        try:
+            lines = (self.path / "status").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        fields = dict(line.split(":", 1) for line in lines)
+        return fields[field].strip() if field in fields else None
 
     def memory(self, field="VmRSS"):
         """Bytes of memory: VmRSS now, VmHWM at its highest."""

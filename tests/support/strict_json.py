@@ -17,7 +17,8 @@ def loads(data):
         parse_float=_finite,
         object_pairs_hook=_unique_members,
     )
-    json.dumps(value, ensure_ascii=False).encode("utf-8")
+    if b"\\u" in data:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")  # half a surrogate pair ends here
     return value
 
 
