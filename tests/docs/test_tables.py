@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""The tables of the pages are those of the code: errors, system calls, events, reasons, times."""
+
+import re
+
+import pytest
+
+from docs import markdown, sources
+
+API, SECURITY, OPERATIONS = "docs/api.md", "docs/security.md", "docs/operations.md"
+
+
+# Errors
+
+def error_cells():
+    """The rows of the table of errors."""
+    text = markdown.section(markdown.read(API), "Errors that are not the code's")
+    return [cells for cells in markdown.rows(text) if len(cells) == 5]
+
+
+def test_every_error_type_and_status():
+    shown = {(markdown.names(cells[0])[0], int(cells[1])) for cells in error_cells()}
+    assert shown == {(kind, status) for kind, status, _ in sources.error_rows()}
+
+
+def test_retry_after():
+    for kind, status, seconds in sources.error_rows():
+        found = [cells[2] for cells in error_cells()
+                 if markdown.names(cells[0]) == [kind] and int(cells[1]) == status]
+        if kind != "rate_limit":  # it says when a call is allowed
+            assert found == [str(seconds) if seconds else "-"], (kind, status)
+
+
+def test_the_types_of_failed_executions():
+    text = markdown.section(markdown.read(API), "When it did not")
+    shown = {name for cells in markdown.rows(text) for name in markdown.names(cells[0])}
+    assert shown == {*sources.execution_types(), "resource_limit"}
+
+
+def test_both_sides_keep_the_same_types():
+    kinds = {kind for kind, _, _ in sources.error_rows()} | set(sources.execution_types())
+    assert sources.service_types() == kinds
+
+
+def test_the_web_servers_own_errors():
+    text = markdown.section(markdown.read(API), "What the web server answers by itself")
+    shown = {status: markdown.names(cells[1])[0] for cells in markdown.rows(text)
+             for status in re.findall(r"\d+", cells[0])}
+    documents = (markdown.ROOT / "www-conf/errors").glob("*.html")
+    assert shown == {path.stem: re.search(r'"type": "(\w+)"', path.read_text())[1]
+                     for path in documents}
+
+
+def test_why_files_are_left_out():
+    text = markdown.section(markdown.read(API), "output_files")
+    shown = {markdown.names(cells[0])[0] for cells in markdown.rows(text)}
+    words = sources.listing("fcgi-app/call_result.c", "words")
+    no_room = re.search(r'CALL_NO_ROOM +"(\w+)"', markdown.read("fcgi-app/call_result.h"))[1]
+    assert shown == {*re.findall(r'"(\w+)"', words), no_room} - {"included"}
+
+
+# System calls
+
+def call_table(title):
+    """The rows of one table of system calls."""
+    text = markdown.section(markdown.read(SECURITY), "The system calls")
+    return markdown.rows(text.split(f"**{title}**")[1].split("\n**")[0])
+
+
+def words(lines, column):
+    """The words of a column of rows."""
+    return [word for cells in lines for word in cells[column].split()]
+
+
+def test_the_allowed_system_calls():
+    plain = words(call_table("Allowed"), 1)
+    checked = words(call_table("Allowed with certain arguments"), 0)
+    shown = plain + checked
+    assert len(shown) == len(set(shown))
+    assert set(shown) == sources.allowed_calls()
+    assert len(shown) > 140
+
+
+def test_the_arguments_of_fcntl_and_ioctl():
+    shown = {cells[0]: set(cells[1].split(", "))
+             for cells in call_table("Allowed with certain arguments")}
+    assert shown["fcntl"] == sources.commands("fcntl_commands")
+    assert shown["ioctl"] == sources.commands("ioctl_commands")
+
+
+def test_the_system_calls_refused_with_an_error_of_their_own():
+    lines = call_table("Refused with an error that libraries expect")
+    shown = {name: cells[1] for cells in lines for name in cells[0].split() if len(cells) == 3}
+    newest = sources.constant(sources.FILTER, r"NEWEST_REVIEWED_CALL (\d+)")
+    for word in f"numbers above {newest}".split():
+        assert shown.pop(word) == "ENOSYS"
+    assert shown == sources.refused_calls()
+
+
+def test_no_call_is_said_to_be_refused_that_is_allowed():
+    text = markdown.section(markdown.read(SECURITY), "The system calls")
+    tail = text.split("Every other call fails with EPERM")[1]
+    named = re.split(r",\s+|\s+and\s+", tail.split("Among them are")[1].split(".")[0].strip())
+    assert len(named) > 15
+    assert not set(named) & sources.allowed_calls()
+
+
+# The log
+
+def test_the_events_of_the_log():
+    text = markdown.section(markdown.read(OPERATIONS), "The log")
+    shown = [name for cells in markdown.rows(text) if len(cells) == 3
+             for name in markdown.names(cells[0])]
+    assert sorted(shown) == sorted(sources.events() - {"request"})
+
+
+def test_the_fields_of_a_request():
+    text = markdown.section(markdown.read(OPERATIONS), "The log")
+    shown = {name.split("=")[0] for cells in markdown.rows(text) if len(cells) == 2
+             for name in markdown.names(cells[0])}
+    function = markdown.read("fcgi-app/exchange.c").split("void exchange_log(")[1]
+    assert shown == set(re.findall(r"(\w+)=(?:%|1)", function))
+
+
+# Times
+
+def test_the_ladder_of_time_outs():
+    lines = markdown.rows(markdown.section(markdown.read(OPERATIONS), "Time-outs"))
+    shown = [int(cells[0]) for cells in lines]
+    keys = ("max_queue_wait", "max_exec_timeout", "interrupt_grace")
+    defaults = {setting.key: int(setting.default.removesuffix("s"))
+                for setting in sources.settings() if setting.key in keys}
+    steps = [
+        defaults["max_queue_wait"],
+        sources.constant("fcgi-app/executor_client.h", r"EXECUTOR_ACQUIRE_MS (\d+)") // 1000,
+        sources.constant("fcgi-app/sandbox_call.h", r"#define SANDBOX_SEND_MS +(\d+)") // 1000,
+        defaults["max_exec_timeout"],
+        defaults["interrupt_grace"],
+        sources.constant("fcgi-app/sandbox_call.h", r"#define SANDBOX_COLLECT_MS +(\d+)") // 1000,
+    ]
+    outside = [sources.constant("www-conf/rules.conf", r'"read-timeout" +=> (\d+)'),
+               sources.constant("www-conf/rules.conf", r"max-write-idle = (\d+)")]
+    assert shown == [*steps, sum(steps), *outside]
+    assert shown[-3:] == sorted(set(shown[-3:]))
+
+
+# Numbers in sentences: where the code has them, and the sentence with a place for each
+
+NUMBERS = [
+    (API, "1 to {} bytes of UTF-8", [("fcgi-app/session_id.h", r"SESSION_ID_MAX (\d+)")]),
+    (API, "nested deeper than {}, of more than {} tokens",
+     [("fcgi-app/body_scan.h", r"BODY_DEPTH_MAX +(\d+)"),
+      ("fcgi-app/body_scan.h", r"BODY_TOKENS_MAX +(\d+)")]),
+    (API, "1 to {} components divided by `/`, each of 1 to {} bytes",
+     [("common/filename.h", r"FILENAME_DEPTH_MAX +(\d+)"),
+      ("common/filename.h", r"FILENAME_COMPONENT_MAX (\d+)")]),
+    (API, "At most {} are told", [("fcgi-app/validation.h", r"VALIDATION_DETAILS_MAX (\d+)")]),
+    (API, "more than {} of these", [("fcgi-app/call_result.h", r"CALL_LEFT_OUT_MAX (\d+)")]),
+    (API, "is a folder below {} others",
+     [("executor/supervisor/home_walk.h", r"HOME_DEPTH_MAX (\d+)")]),
+    (API, "nesting deeper than {}", [("executor/runner_value.py", r"MAX_DEPTH = (\d+)")]),
+    (API, "a line of code {} characters", [("executor/runner_source.py", r"MAX_LINE = (\d+)")]),
+    (API, "the innermost {} frames", [("executor/runner_error.py", r"MAX_FRAMES = (\d+)")]),
+    (API, "more than {} open files", [("executor/confine.c", r"OPEN_FILES +(\d+)")]),
+    (SECURITY, "| RLIMIT_NOFILE | {} |", [("executor/confine.c", r"OPEN_FILES +(\d+)")]),
+    (SECURITY, "| RLIMIT_SIGPENDING | {} |", [("executor/confine.c", r"PENDING_SIGNALS +(\d+)")]),
+    (SECURITY, "`session_threads` and {},",
+     [("executor/launcher/zygote_process.c", r"RESERVED_THREADS[\s\\]+(\d+)")]),
+    (SECURITY, "a quarter of `session_disk`, {} inodes",
+     [("executor/supervisor/session_mounts.c", r"TMP_INODES (\d+)")]),
+    (SECURITY, "1 MiB, {} inodes",
+     [("executor/supervisor/session_mounts.c", r"SHM_INODES (\d+)")]),
+    (OPERATIONS, "first of the {} user ids",
+     [("executor/launcher/user_namespace.h", r"OUTER_IDS +(\d+)")]),
+]
+
+
+@pytest.mark.parametrize("page, sentence, places", NUMBERS, ids=[each[1] for each in NUMBERS])
+def test_numbers_in_sentences(page, sentence, places):
+    values = [f"{sources.constant(path, pattern):,}" for path, pattern in places]
+    assert sentence.format(*values) in " ".join(markdown.read(page).split())
