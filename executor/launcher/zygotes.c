@@ -11,6 +11,7 @@
 #include "common/log.h"
 
 #define IN_FLIGHT_MAX  8 /* requests sent and not answered: the rest waits here */
+#define SANDBOX_MAX    4 /* requests of one sandbox, which needs one, or for a moment two */
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  10000
 
@@ -60,34 +61,47 @@ static void send_waiting(struct zygotes *zygotes) {
     }
 }
 
-void zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
-                   const int fds[SPAWN_FD_COUNT]) {
-    struct spawn *spawn = viv_xcalloc(1, sizeof *spawn);
+int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
+                  const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
     struct spawn **end = &zygotes->first;
+    int count = 0;
 
+    for (; *end; end = &(*end)->next)
+        count += (*end)->request.sandbox == sandbox;
+    if (count == SANDBOX_MAX)
+        return viv_fail(err, VIV_BAD_GATEWAY, "a sandbox asks for too many workers");
+    struct spawn *spawn = viv_xcalloc(1, sizeof *spawn);
     spawn->request.sandbox = sandbox;
     memcpy(spawn->fds, fds, sizeof spawn->fds);
-    while (*end)
-        end = &(*end)->next;
     *end = spawn;
     send_waiting(zygotes);
+    return 0;
 }
 
-/* Takes a request that was answered out of the queue; false when there is none such. */
-static bool take_answered(struct zygote *zygote, uint64_t sandbox) {
-    struct spawn **link = &zygote->all->first;
-
-    while (*link && ((*link)->by != zygote || (*link)->request.sandbox != sandbox))
-        link = &(*link)->next;
+static void drop(struct spawn **link) {
     struct spawn *spawn = *link;
-    if (!spawn)
-        return false;
+
     *link = spawn->next;
     for (int i = 0; i < SPAWN_FD_COUNT; i++)
         close(spawn->fds[i]);
     free(spawn);
-    zygote->in_flight--;
-    return true;
+}
+
+void zygotes_forget(struct zygotes *zygotes, uint64_t sandbox) {
+    for (struct spawn **link = &zygotes->first; *link;)
+        if ((*link)->request.sandbox == sandbox && !(*link)->by)
+            drop(link);
+        else
+            link = &(*link)->next;
+}
+
+/* The request that was answered; its place is empty when there is none such. */
+static struct spawn **find_answered(struct zygote *zygote, uint64_t sandbox) {
+    struct spawn **link = &zygote->all->first;
+
+    while (*link && ((*link)->by != zygote || (*link)->request.sandbox != sandbox))
+        link = &(*link)->next;
+    return link;
 }
 
 /* ---- the life of one ---- */
@@ -147,13 +161,18 @@ static void became_ready(struct zygote *zygote) {
 
 static void answered(struct zygote *zygote, const struct spawn_reply *reply) {
     struct zygotes *all = zygote->all;
+    struct spawn **asked = find_answered(zygote, reply->sandbox);
 
-    if (!take_answered(zygote, reply->sandbox)) {
+    if (!*asked) {
         lost(zygote, "the zygote answered what it was not asked");
         return;
     }
+    /* Before the worker's descriptors are closed, whose end would look like a worker that was
+     * made and died. */
     if (reply->failed)
         all->not_made(all->context, reply->sandbox, reply->failed);
+    drop(asked);
+    zygote->in_flight--;
     end_if_retired(zygote);
     send_waiting(all);
 }

@@ -43,9 +43,13 @@ void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
                   void (*not_made)(void *context, uint64_t sandbox, int error),
                   void *context);
 
-/* Asks for a worker; takes over the descriptors in any case. */
-void zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
-                   const int fds[SPAWN_FD_COUNT]);
+/* Asks for a worker and takes over the descriptors. Fails with VIV_BAD_GATEWAY for a sandbox
+ * that has more requests here than a supervisor of ours ever makes. */
+int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
+                  const int fds[SPAWN_FD_COUNT], struct viv_error *err);
+
+/* Drops what waits for a sandbox that has ended. */
+void zygotes_forget(struct zygotes *zygotes, uint64_t sandbox);
 
 /* Starts what is due; returns when something is due again. */
 viv_time zygotes_keep_time(struct zygotes *zygotes);
