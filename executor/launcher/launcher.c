@@ -45,6 +45,7 @@ static void forget(struct managed_sandbox *managed) {
     while (*link != managed)
         link = &(*link)->next;
     *link = managed->next;
+    zygotes_forget(&managed->launcher->zygotes, managed->sandbox.number);
     event_loop_remove(&managed->launcher->loop, &managed->source);
     close(managed->source.fd);
     free(managed);
@@ -111,10 +112,10 @@ static void supervisor_says(struct event_source *source) {
     if (got < 0 && err.code == VIV_UNAVAILABLE)
         return;
     if (got == sizeof message && message.what == CONTROL_SPAWN &&
-        fd_count == SPAWN_FD_COUNT) {
-        zygotes_spawn(&managed->launcher->zygotes, managed->sandbox.number, fds);
+        fd_count == SPAWN_FD_COUNT &&
+        zygotes_spawn(&managed->launcher->zygotes, managed->sandbox.number, fds, &err) ==
+            0)
         return;
-    }
     if (got > 0)
         close_all(fds, fd_count);
     if (got == sizeof message && message.what == CONTROL_READY && fd_count == 0 &&
@@ -233,6 +234,9 @@ static void keeper_says(struct event_source *source) {
 
     if (got > 0 && fd_count == 1) {
         launcher_add_client(launcher, fd);
+    } else if (got < 0 && err.code == VIV_BAD_GATEWAY) {
+        /* recvmsg(2) cuts the descriptor off where there is no room for another one. */
+        viv_log(VIV_LOG_WARNING, "client_dropped", "reason=\"too many open files\"");
     } else if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
         event_loop_remove(&launcher->loop, source);
         launcher->stopping = true;

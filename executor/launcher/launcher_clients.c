@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The launcher's side of executor_wire.h. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +28,14 @@ static void drop(struct client *client) {
 }
 
 /* Sends one reply; a client that does not take it has gone away or floods. */
-static void reply(struct client *client, const struct executor_message *message, int fd) {
+static int reply(struct client *client, const struct executor_message *message, int fd) {
     char bytes[EXECUTOR_MESSAGE_MAX];
     size_t size = executor_message_put(bytes, message);
 
-    if (io_send_message(client->source.fd, bytes, size, &fd, fd >= 0 ? 1 : 0, NULL))
-        shutdown(client->source.fd, SHUT_RDWR);
+    if (io_send_message(client->source.fd, bytes, size, &fd, fd >= 0 ? 1 : 0, NULL) == 0)
+        return 0;
+    shutdown(client->source.fd, SHUT_RDWR);
+    return -1;
 }
 
 static void reply_failure(struct client *client, const struct viv_error *failure) {
@@ -48,14 +51,16 @@ static void reply_done(struct client *client, uint64_t sandbox, struct slice byt
     reply(client, &(struct executor_message){.sandbox = sandbox, .bytes = bytes}, -1);
 }
 
-static void reply_channel(struct client *client, struct sandbox *sandbox) {
+/* Returns -1 when the client does not have the channel. */
+static int reply_channel(struct client *client, struct sandbox *sandbox) {
     struct viv_error err;
     CLEANUP(close_fd) int channel = sandbox_open_channel(sandbox, &err);
 
-    if (channel < 0)
-        reply_failure(client, &err);
-    else
-        reply(client, &(struct executor_message){.sandbox = sandbox->number}, channel);
+    if (channel >= 0)
+        return reply(client, &(struct executor_message){.sandbox = sandbox->number},
+                     channel);
+    reply_failure(client, &err);
+    return -1;
 }
 
 static struct managed_sandbox *find(struct launcher *launcher, uint64_t number) {
@@ -96,7 +101,10 @@ bool launcher_serve_waiting(struct launcher *launcher, struct managed_sandbox *m
     client->waiting = false;
     managed->sandbox.state = SANDBOX_TAKEN;
     set_record(&managed->sandbox, client->record, client->record_size);
-    reply_channel(client, &managed->sandbox);
+    client->given = managed->sandbox.number;
+    /* One that nobody has would be nobody's to end. */
+    if (reply_channel(client, &managed->sandbox))
+        launcher_end_sandbox(managed);
     return true;
 }
 
@@ -239,21 +247,42 @@ static void take(struct client *client, const struct executor_message *request) 
     }
 }
 
+/* Whether the client went away without having read all that was sent to it: the kernel then
+ * resets the connection. */
+static bool left_something_unread(const struct client *client) {
+    int error = 0;
+    socklen_t size = sizeof error;
+
+    return getsockopt(client->source.fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+           error == ECONNRESET;
+}
+
+static void client_left(struct client *client, bool unread) {
+    struct managed_sandbox *given =
+        unread && client->given ? find(client->launcher, client->given) : NULL;
+
+    if (given)
+        launcher_end_sandbox(given);
+    drop(client);
+}
+
 static void client_ready(struct event_source *source) {
     struct client *client = (struct client *)source;
     char bytes[EXECUTOR_MESSAGE_MAX];
     struct executor_message request;
     struct viv_error err;
     size_t fd_count;
+    bool unread = left_something_unread(client);
     ssize_t got =
         io_receive_message(source->fd, bytes, sizeof bytes, NULL, 0, &fd_count, &err);
 
     if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
-        drop(client);
+        client_left(client, unread);
         return;
     }
     if (got < 0)
         return;
+    client->given = 0;
     if (executor_message_get((struct slice){bytes, (size_t)got}, &request, &err)) {
         viv_log(VIV_LOG_WARNING, "client_refused", "reason=\"%s\"", err.message);
         reply_failure(client, &err);

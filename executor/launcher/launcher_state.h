@@ -24,6 +24,7 @@ struct client {
     bool waiting; /* for a sandbox */
     viv_time waits_until;
     uint64_t order; /* of arrival among those that wait */
+    uint64_t given; /* the sandbox that it was sent and may not have read of yet; or 0 */
     char record[EXECUTOR_BYTES_MAX];
     size_t record_size;
 };
