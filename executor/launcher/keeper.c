@@ -207,9 +207,11 @@ static bool serve(const struct keeper *keeper) {
             continue;
         if (info.ssi_signo != SIGCHLD)
             return true;
-        if (waitid(P_PID, (id_t)keeper->launcher, &(siginfo_t){0},
-                   WEXITED | WNOWAIT | WNOHANG) == 0 &&
-            kill(keeper->launcher, 0) == 0 && info.ssi_pid == (uint32_t)keeper->launcher)
+        /* SIGCHLD is also sent for one that was stopped. */
+        siginfo_t ended = {0};
+        if (waitid(P_PID, (id_t)keeper->launcher, &ended, WEXITED | WNOWAIT | WNOHANG) ==
+                0 &&
+            ended.si_pid == keeper->launcher)
             return false;
     }
 }
