@@ -93,6 +93,11 @@ def test_the_manuals_example_is_settings(tmp_path):
     assert status == 0, said
 
 
+def test_the_installed_web_server_finds_the_socket_of_the_page():
+    path = re.search(r'vivarium_socket = "(.*)"', markdown.read("www-conf/lighttpd.conf.in"))[1]
+    assert f"\nlisten = unix:{path}\n" in markdown.read(PAGE)
+
+
 # sizes and times as people write them
 UNITS = {"K": "KiB", "M": "MiB", "G": "GiB", "s": "s", "m": "minutes"}
 
