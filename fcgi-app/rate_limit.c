@@ -29,7 +29,7 @@ struct rate_limit {
     uint64_t limit;
     pthread_mutex_t mutex;
     void *tree;
-    TAILQ_HEAD(, key) keys;
+    TAILQ_HEAD(key_list, key) keys;
     uint64_t key_count;
     viv_time latest; /* threads may come in with times out of order */
 };

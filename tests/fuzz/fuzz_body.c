@@ -20,12 +20,13 @@ static void check_same(const json_t *plain, const json_t *lifted,
 
 static void check_same_members(const json_t *plain, const json_t *lifted,
                                const struct body_scan *scan) {
-    const char *name;
-    json_t *value;
+    json_t *object = (json_t *)plain; /* iterating takes no const */
 
     MUST(json_object_size(plain) == json_object_size(lifted));
-    json_object_foreach((json_t *)plain, name, value)
-        check_same(value, json_object_get(lifted, name), scan);
+    for (void *member = json_object_iter(object); member;
+         member = json_object_iter_next(object, member))
+        check_same(json_object_iter_value(member),
+                   json_object_get(lifted, json_object_iter_key(member)), scan);
 }
 
 static void check_same(const json_t *plain, const json_t *lifted,

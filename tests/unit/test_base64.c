@@ -167,6 +167,7 @@ static void line_breaks_stand_between_groups(void **state) {
     check_good(SLICE("QUJD\nQUJD"), SLICE("ABCABC"));
     check_good(SLICE("QUJD\r\n\r\n\r\nQUJDQUI=\r\n"), SLICE("ABCABCAB"));
     check_good(SLICE("QUJD\rQQ==\n\n"), SLICE("ABCA"));
+    check_good(SLICE("QUI=\r\n\r\n\r\n"), SLICE("AB"));
 }
 
 static void wrapped_lines_of_any_width(void **state) {

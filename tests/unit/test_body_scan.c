@@ -144,6 +144,8 @@ static void malformed_strings_are_refused_with_their_offset(void **state) {
         {SLICE("\"\\udc00\\ud800\""), "an invalid escape at byte 1"},
         {SLICE("\"\\ud800\\ud800\""), "an invalid escape at byte 1"},
         {SLICE("\"\\ud800\\u0041\""), "an invalid escape at byte 1"},
+        {SLICE("\"\\ud800\\udbff\""), "an invalid escape at byte 1"},
+        {SLICE("\"\\ud800\\ue000\""), "an invalid escape at byte 1"},
         {SLICE("\"\\ud800\\udc0\""), "an invalid escape at byte 1"},
         {SLICE("\"\\ud800\\"), "an invalid escape at byte 1"},
         {SLICE("\"\\ud800xudc00\""), "an invalid escape at byte 1"},
