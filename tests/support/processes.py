@@ -4,6 +4,7 @@
 import ctypes
 import os
 import pathlib
+import time
 
 PR_SET_CHILD_SUBREAPER = 36
 # the programs of the parts
@@ -89,6 +90,11 @@ class Process:
     def nested(self):
         """True in a PID namespace below this one: a process of a sandbox."""
         return len((self.status("NSpid") or "0").split()) > 1
+
+
+def now():
+    """The present as a time of start."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def find(pid):

@@ -21,6 +21,7 @@ class Traces:
     def __init__(self, instance):
         self.instance = instance
         self.members = instance.tree()
+        self.made = processes.now()
         own = processes.find(os.getpid()).namespaces()
         self.namespaces = {
             name for member in self.members for name in member.namespaces()} - own
@@ -38,6 +39,7 @@ class Traces:
         return [*self._processes(), *self._files(), *self._mounts()]
 
     def _processes(self):
+        # the kernel gives the names of namespaces that have ended to new ones, of other instances
         known = {(member.pid, member.started) for member in self.members}
         for process in processes.everything():
             if process.state in "ZX":
@@ -47,7 +49,7 @@ class Traces:
                 yield f"orphan {process}"
             elif (process.pid, process.started) in known:
                 yield f"process {process}"
-            elif process.namespaces() & self.namespaces:
+            elif process.started <= self.made and process.namespaces() & self.namespaces:
                 yield f"process {process} in a namespace of the instance"
 
     def _files(self):
