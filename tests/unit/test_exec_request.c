@@ -60,29 +60,22 @@ static void check_failure(const char *text, enum viv_code code, const char *word
     assert_null(p.request.files);
 }
 
-/* Expects a failure with exactly these details, paths and expectations in turn, up to NULL. */
-static void check_details(const char *text, enum viv_code code, ...) {
+/* Expects a failure with exactly these details, as "path expected" each. */
+static void check_details(const char *text, enum viv_code code, const char *expected) {
     CLEANUP(parsed_clear) struct parsed p = parse(text);
-    va_list list;
-    size_t count = 0;
-    const char *path;
+    char told[1000] = "";
+    int used = 0;
 
     assert_int_equal(p.failed, -1);
     assert_int_equal(p.err.code, code);
-    va_start(list, code);
-    while ((path = va_arg(list, const char *))) {
-        if (count >= p.details.count)
-            fail_msg("%s: only %zu details", text, p.details.count);
-        assert_string_equal(p.details.items[count].on, "body");
-        assert_string_equal(p.details.items[count].path, path);
-        assert_string_equal(p.details.items[count].expected, va_arg(list, const char *));
-        count++;
+    for (size_t i = 0; i < p.details.count; i++) {
+        const struct validation_detail *detail = &p.details.items[i];
+        assert_string_equal(detail->on, "body");
+        used += snprintf(told + used, sizeof told - (size_t)used, "%s%s %s",
+                         i ? ", " : "", detail->path, detail->expected);
     }
-    va_end(list);
-    assert_int_equal(p.details.count, count);
-    assert_int_equal(strncmp(p.err.message, p.details.items[0].message,
-                             strlen(p.details.items[0].message)),
-                     0);
+    assert_string_equal(told, expected);
+    assert_ptr_equal(strstr(p.err.message, p.details.items[0].message), p.err.message);
 }
 
 static void the_least_request(void **state) {
@@ -130,9 +123,9 @@ static void null_is_absent_where_that_is_allowed(void **state) {
     CLEANUP(parsed_clear)
     struct parsed empty = parse_good("{\"code\":\"1\",\"stdin\":\"\"}");
     assert_true(empty.request.has_input);
-    check_details("{\"code\":null}", VIV_VALIDATION, "/code", "string", NULL);
+    check_details("{\"code\":null}", VIV_VALIDATION, "/code string");
     check_details("{\"code\":\"1\",\"files\":[{\"filename\":null,\"b64_data\":\"\"}]}",
-                  VIV_PARSING, "/files/0/filename", "string", NULL);
+                  VIV_PARSING, "/files/0/filename string");
 }
 
 static void what_is_not_json(void **state) {
@@ -172,28 +165,28 @@ static void what_is_not_json(void **state) {
 
 static void every_member_of_a_wrong_type_is_named(void **state) {
     (void)state;
-    check_details("{}", VIV_VALIDATION, "/code", "string", NULL);
-    check_details("[]", VIV_VALIDATION, "", "object", NULL);
-    check_details("5", VIV_VALIDATION, "", "object", NULL);
-    check_details("\"code\"", VIV_VALIDATION, "", "object", NULL);
+    check_details("{}", VIV_VALIDATION, "/code string");
+    check_details("[]", VIV_VALIDATION, " object");
+    check_details("5", VIV_VALIDATION, " object");
+    check_details("\"code\"", VIV_VALIDATION, " object");
     check_details("{\"code\":1,\"files\":\"x\",\"stdin\":[],\"timeout_ms\":\"1\"}",
-                  VIV_VALIDATION, "/code", "string", "/stdin", "string", "/timeout_ms",
-                  "integer", "/files", "array", NULL);
+                  VIV_VALIDATION,
+                  "/code string, /stdin string, /timeout_ms integer, /files array");
     check_details("{\"code\":true,\"files\":[{},5,{\"filename\":1,\"b64_data\":\"\"}]}",
-                  VIV_VALIDATION, "/code", "string", "/files/0/filename", "string",
-                  "/files/0/b64_data", "string", "/files/1", "object",
-                  "/files/2/filename", "string", NULL);
+                  VIV_VALIDATION,
+                  "/code string, /files/0/filename string, /files/0/b64_data string, "
+                  "/files/1 object, /files/2/filename string");
 }
 
 static void malformed_files_are_a_fault_of_parsing(void **state) {
     (void)state;
-    check_details("{\"code\":\"1\",\"files\":[{}]}", VIV_PARSING, "/files/0/filename",
-                  "string", "/files/0/b64_data", "string", NULL);
+    check_details("{\"code\":\"1\",\"files\":[{}]}", VIV_PARSING,
+                  "/files/0/filename string, /files/0/b64_data string");
     check_details(
         "{\"code\":\"1\",\"files\":[{\"filename\":\"a\",\"b64_data\":\"\"},null]}",
-        VIV_PARSING, "/files/1", "object", NULL);
+        VIV_PARSING, "/files/1 object");
     check_details("{\"code\":\"1\",\"files\":[{\"filename\":\"a\",\"data\":\"\"}]}",
-                  VIV_PARSING, "/files/0/b64_data", "string", NULL);
+                  VIV_PARSING, "/files/0/b64_data string");
 }
 
 static void messages_say_what_is_there(void **state) {
@@ -241,7 +234,7 @@ static void deadlines_have_a_range(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         snprintf(text, sizeof text, "{\"code\":\"1\",\"timeout_ms\":%s}", bad[i]);
-        check_details(text, VIV_VALIDATION, "/timeout_ms", "integer", NULL);
+        check_details(text, VIV_VALIDATION, "/timeout_ms integer");
     }
     CLEANUP(parsed_clear)
     struct parsed least = parse_good("{\"code\":\"\",\"timeout_ms\":1}");

@@ -82,7 +82,7 @@ static void who_waits_as_told_is_allowed(void **state) {
 static void the_count_is_exact(void **state) {
     enum { LIMIT = 7, CALLS = 5000 };
     CLEANUP(rate_limit_free) struct rate_limit *limiter = rate_limit_new(LIMIT);
-    viv_time allowed[CALLS], now = 0;
+    viv_time allowed[CALLS] = {0}, now = 0;
     size_t count = 0;
     unsigned seed = 1;
 

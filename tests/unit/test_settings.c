@@ -45,28 +45,23 @@ static void write_file(struct run *run, const char *text, size_t size) {
     assert_int_equal(write(fd, text, size), size);
 }
 
-/* Loads with -f and the file, and the arguments up to a NULL. */
-static int load(struct run *run, ...) {
-    char *arguments[ARGUMENTS_MAX] = {"vivarium"};
-    int count = 1;
-    va_list list;
-    char *argument;
+/* Loads with -f and the file, and the arguments, which are divided by blanks. */
+static int load(struct run *run, const char *flags) {
+    CLEANUP(free_ptr) char *text = viv_xstrdup(flags);
+    char *arguments[ARGUMENTS_MAX] = {"vivarium", "-f", run->path}, *next = text;
+    int count = 3;
 
     if (!*run->path)
         write_file(run, "", 0);
-    arguments[count++] = "-f";
-    arguments[count++] = run->path;
-    va_start(list, run);
-    while ((argument = va_arg(list, char *)) && count < ARGUMENTS_MAX)
-        arguments[count++] = argument;
-    va_end(list);
+    while (next && *next && count < ARGUMENTS_MAX)
+        arguments[count++] = strsep(&next, " ");
     return settings_load(&run->settings, count, arguments, NULL, NULL, &run->request,
                          &run->err);
 }
 
 static int load_text(struct run *run, const char *text) {
     write_file(run, text, strlen(text));
-    return load(run, NULL);
+    return load(run, "");
 }
 
 static void defaults_are_those_of_the_contract(void **state) {
@@ -74,7 +69,7 @@ static void defaults_are_those_of_the_contract(void **state) {
     const struct settings *s = &run->settings;
     const uint64_t k = 1024, m = 1024 * k, g = 1024 * m, minute = 60000;
 
-    assert_int_equal(load(run, NULL), 0);
+    assert_int_equal(load(run, ""), 0);
     assert_int_equal(run->request, SETTINGS_RUN);
     assert_string_equal(s->run_directory, "/run/vivarium");
     assert_string_equal(s->listen, "unix:/run/vivarium/fcgi.sock");
@@ -181,7 +176,7 @@ static void faults_name_file_line_and_key(void **state) {
         char expected[200];
         write_file(run, faults[i].text, strlen(faults[i].text));
         snprintf(expected, sizeof expected, "%s%s", run->path, faults[i].message);
-        assert_fails(load(run, NULL), &run->err, VIV_CONFIG, expected);
+        assert_fails(load(run, ""), &run->err, VIV_CONFIG, expected);
         unlink(run->path);
     }
 }
@@ -190,7 +185,7 @@ static void files_hold_no_nul(void **state) {
     struct run *run = *state;
 
     write_file(run, "threads = 5\0000\n", 14);
-    assert_fails(load(run, NULL), &run->err, VIV_CONFIG, ":1: a NUL byte");
+    assert_fails(load(run, ""), &run->err, VIV_CONFIG, ":1: a NUL byte");
 }
 
 static void a_named_file_must_be_there(void **state) {
@@ -215,7 +210,7 @@ static void the_environment_wins_over_the_file(void **state) {
     assert_int_equal(run->settings.max_files, 3);
     assert_int_equal(run->settings.max_stdin, 2048);
     setenv("VIVARIUM_MAX_FILES", "three", 1);
-    assert_fails(load(run, NULL), &run->err, VIV_CONFIG,
+    assert_fails(load(run, ""), &run->err, VIV_CONFIG,
                  "VIVARIUM_MAX_FILES: max_files: a number");
     unsetenv("VIVARIUM_MAX_FILES");
     unsetenv("VIVARIUM_MAX_STDIN");
@@ -227,7 +222,7 @@ static void flags_win_over_all(void **state) {
 
     setenv("VIVARIUM_MAX_FILES", "3", 1);
     write_file(run, "max_files = 5\n", 14);
-    assert_int_equal(load(run, "--max_files=9", "--preload=", "-t", NULL), 0);
+    assert_int_equal(load(run, "--max_files=9 --preload= -t"), 0);
     assert_int_equal(run->settings.max_files, 9);
     assert_string_equal(run->settings.preload, "");
     assert_int_equal(run->request, SETTINGS_TEST);
@@ -237,16 +232,14 @@ static void flags_win_over_all(void **state) {
 static void wrong_flags_are_refused(void **state) {
     struct run *run = *state;
 
-    assert_fails(load(run, "--max_files=x", NULL), &run->err, VIV_CONFIG,
+    assert_fails(load(run, "--max_files=x"), &run->err, VIV_CONFIG,
                  "command line: max_files: a number");
-    assert_fails(load(run, "--max_files", NULL), &run->err, VIV_CONFIG,
+    assert_fails(load(run, "--max_files"), &run->err, VIV_CONFIG,
                  "--max_files: --key=value");
-    assert_fails(load(run, "--files=1", NULL), &run->err, VIV_CONFIG,
+    assert_fails(load(run, "--files=1"), &run->err, VIV_CONFIG,
                  "command line: files: there is no such setting");
-    assert_fails(load(run, "-x", NULL), &run->err, VIV_CONFIG,
-                 "-x: there is no such flag");
-    assert_fails(load(run, "stop", NULL), &run->err, VIV_CONFIG,
-                 "stop: there is no such flag");
+    assert_fails(load(run, "-x"), &run->err, VIV_CONFIG, "-x: there is no such flag");
+    assert_fails(load(run, "stop"), &run->err, VIV_CONFIG, "stop: there is no such flag");
 }
 
 static void help_and_version_read_nothing(void **state) {
