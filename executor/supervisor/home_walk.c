@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,18 +47,23 @@ static void leave(struct walk *walk) {
     walk->depth--;
 }
 
-/* Appends the name to the path of the current folder; returns the length, 0 if too long.
- */
+/* Appends the name to the path of the current folder; returns the length. There is room:
+ * see may_enter(). */
 static size_t extend_path(struct walk *walk, const char *name) {
     size_t end = walk->ends[walk->depth];
-    size_t length = strlen(name);
+    size_t length = strnlen(name, NAME_MAX);
 
-    if (end + 1 + length >= sizeof walk->path)
-        return 0;
     if (end > 0)
         walk->path[end++] = '/';
-    memcpy(walk->path + end, name, length + 1);
+    memcpy(walk->path + end, name, length);
+    walk->path[end + length] = '\0';
     return end + length;
+}
+
+/* Whether a folder with a path of that length may be entered from the current one. */
+static bool may_enter(const struct walk *walk, size_t length) {
+    return walk->depth < HOME_DEPTH_MAX &&
+           length + strlen("/") + NAME_MAX < sizeof walk->path;
 }
 
 /* One name of the current folder. */
@@ -71,13 +77,11 @@ static int visit(struct walk *walk, const char *name,
     if (passed_over(name) || fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW))
         return 0;
     size_t end = extend_path(walk, name);
-    if (end == 0)
-        return 0;
     if (S_ISREG(status.st_mode))
         return each(&entry, context);
     if (!S_ISDIR(status.st_mode))
         return 0;
-    if (walk->depth < HOME_DEPTH_MAX) {
+    if (may_enter(walk, end)) {
         enter(walk, folder, name, end);
         return 0;
     }
@@ -85,13 +89,25 @@ static int visit(struct walk *walk, const char *name,
     return each(&entry, context);
 }
 
+/* A home has no more names than inodes, and each is read, entered and left once, beside "."
+ * and ".." of each folder. Code that moves folders while they are walked could show them
+ * again and again; it hides what comes later from itself. */
+static uint64_t most_turns(int home) {
+    struct statvfs status;
+
+    if (fstatvfs(home, &status) || status.f_files == 0 || status.f_files > UINT32_MAX)
+        return UINT64_MAX;
+    return 4 * ((uint64_t)status.f_files + 1);
+}
+
 int home_walk(int home, int (*each)(const struct home_entry *, void *), void *context) {
     struct walk walk = {.depth = -1};
+    uint64_t turns = most_turns(home);
     int result = 0;
 
     if (enter(&walk, home, ".", 0))
         return 0;
-    while (walk.depth >= 0 && result == 0) {
+    while (walk.depth >= 0 && result == 0 && turns-- > 0) {
         struct dirent *found = readdir(walk.open[walk.depth]);
         if (found)
             result = visit(&walk, found->d_name, each, context);

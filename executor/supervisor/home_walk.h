@@ -25,10 +25,11 @@ struct home_entry {
     const struct stat *status;
     int folder;       /* that holds it */
     const char *name; /* in that folder */
-    bool too_deep;    /* a folder that was not entered for its depth */
+    bool too_deep;    /* a folder that was not entered for its depth or long path */
 };
 
-/* Calls `each` for every entry; a return other than 0 ends the walk and is its result. */
+/* Calls `each` for every entry; a return other than 0 ends the walk and is its result. The
+ * work is bounded by the number of inodes, also where code moves folders meanwhile. */
 int home_walk(int home, int (*each)(const struct home_entry *entry, void *context),
               void *context);
 
