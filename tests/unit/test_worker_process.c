@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The worker as its supervisor sees it. Each test is PID 1 of a PID namespace, as a
+ * supervisor is: what is tested here kills and reaps whatever is there.
+ */
+#include "tests/unit/unit.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "common/io.h"
+#include "executor/supervisor/worker_process.h"
+#include "tests/unit/child.h"
+
+static int as_pid_1(void *context) {
+    int (*body)(void) = *(int (**)(void))context;
+
+    child_unshare(CLONE_NEWPID, 0);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        REQUIRE(getpid() == 1);
+        _exit(body());
+    }
+    int status;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_FAILED;
+}
+
+static void in_pid_namespace(int (*body)(void)) { in_child(as_pid_1, &body); }
+
+/* A supervisor with the launcher's end of its control socket. */
+struct bench {
+    struct supervisor_descriptors own;
+    struct worker_process worker;
+    int launcher;
+};
+
+static struct bench bench_new(void) {
+    struct bench bench;
+    int pair[2];
+
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    bench.own.control = pair[0];
+    bench.launcher = pair[1];
+    for (int i = 0; i < NAMESPACE_COUNT; i++)
+        bench.own.namespaces[i] = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+    worker_process_init(&bench.worker);
+    return bench;
+}
+
+/* Asks, and takes the request as the launcher does. */
+static void ask(struct bench *bench, int fds[SPAWN_FD_COUNT]) {
+    struct control_message message;
+    size_t count;
+
+    REQUIRE(worker_process_ask(&bench->worker, &bench->own, NULL) == 0);
+    REQUIRE(io_receive_message(bench->launcher, &message, sizeof message, fds,
+                               SPAWN_FD_COUNT, &count, NULL) == sizeof message);
+    REQUIRE(message.what == CONTROL_SPAWN && count == SPAWN_FD_COUNT);
+}
+
+static void close_all(const int fds[SPAWN_FD_COUNT]) {
+    for (int i = 0; i < SPAWN_FD_COUNT; i++)
+        close(fds[i]);
+}
+
+/* Forks a worker that keeps its ends and waits to be killed, or ends with a status. */
+static pid_t fork_worker(const int fds[SPAWN_FD_COUNT], int status) {
+    pid_t child = fork();
+
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        while (status < 0)
+            pause();
+        _exit(status);
+    }
+    close_all(fds);
+    return child;
+}
+
+static int say_ready(struct bench *bench, uint8_t type, uint32_t pid, size_t size) {
+    char payload[8] = {0};
+    struct frame frame = {type, 0, {payload, size}};
+
+    put_u32(payload, pid);
+    return worker_process_ready(&bench->worker, &frame, NULL);
+}
+
+static int body_asks(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT];
+    char byte;
+
+    REQUIRE(bench.worker.state == WORKER_ABSENT);
+    ask(&bench, fds);
+    REQUIRE(bench.worker.state == WORKER_STARTING);
+    /* The worker's ends block; those of the supervisor do not, and close on exec. */
+    const int theirs[] = {fds[SPAWN_CHANNEL], fds[SPAWN_STDOUT], fds[SPAWN_STDERR]};
+    const int ours[] = {bench.worker.channel, bench.worker.output[0],
+                        bench.worker.output[1]};
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(!(fcntl(theirs[i], F_GETFL) & O_NONBLOCK));
+        REQUIRE(fcntl(ours[i], F_GETFL) & O_NONBLOCK);
+        REQUIRE(fcntl(ours[i], F_GETFD) & FD_CLOEXEC);
+        REQUIRE(write(theirs[i], "x", 1) == 1);
+        REQUIRE(read(ours[i], &byte, 1) == 1);
+    }
+    /* No end of the worker's is left here: its end shows. */
+    close_all(fds);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(read(ours[i], &byte, 1) == 0);
+    return 0;
+}
+
+static void asks_for_a_worker(void **state) {
+    (void)state;
+    in_pid_namespace(body_asks);
+}
+
+static int body_asks_nobody(void) {
+    struct bench bench = bench_new();
+    struct viv_error err;
+
+    close(bench.launcher);
+    REQUIRE(worker_process_ask(&bench.worker, &bench.own, &err) == -1);
+    REQUIRE(err.code == VIV_BAD_GATEWAY);
+    int before = open_descriptors();
+    worker_process_forget(&bench.worker);
+    REQUIRE(open_descriptors() == before - 3);
+    return 0;
+}
+
+static void a_failed_request_leaves_nothing(void **state) {
+    (void)state;
+    in_pid_namespace(body_asks_nobody);
+}
+
+static int body_ready(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT];
+
+    ask(&bench, fds);
+    pid_t worker = fork_worker(fds, -1);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, 4) == 0);
+    REQUIRE(bench.worker.state == WORKER_IDLE && bench.worker.pid == worker);
+    REQUIRE(!worker_process_has_ended(&bench.worker, viv_now()));
+    /* A second one is out of place. */
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, 4) == -1);
+    return 0;
+}
+
+static void takes_the_ready_of_its_child(void **state) {
+    (void)state;
+    in_pid_namespace(body_ready);
+}
+
+static int body_other_ready(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT], ends[2];
+    uint32_t grandchild;
+
+    ask(&bench, fds);
+    REQUIRE(pipe(ends) == 0);
+    pid_t between = fork();
+    if (between == 0) {
+        pid_t inner = fork();
+        if (inner > 0)
+            REQUIRE(write(ends[1], &inner, sizeof inner) == sizeof inner);
+        for (;;)
+            pause();
+    }
+    REQUIRE(read(ends[0], &grandchild, sizeof grandchild) == sizeof grandchild);
+    const uint32_t wrong[] = {0, 1, grandchild, 1000, 0x80000000, UINT32_MAX};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        REQUIRE(say_ready(&bench, WORKER_READY, wrong[i], 4) == -1);
+    REQUIRE(say_ready(&bench, WORKER_RESULT, (uint32_t)between, 4) == -1);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)between, 3) == -1);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)between, 5) == -1);
+    REQUIRE(bench.worker.state == WORKER_STARTING);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)between, 4) == 0);
+    return 0;
+}
+
+static void takes_no_other_ready(void **state) {
+    (void)state;
+    in_pid_namespace(body_other_ready);
+}
+
+static int body_calls(void) {
+    struct bench bench = bench_new();
+    const struct worker_call call = {.nonce = "nonce",
+                                     .number = 9,
+                                     .code_size = 4,
+                                     .has_stdin = true,
+                                     .stdin_size = 2};
+    struct frame_reader reader = {.cap = worker_cap_to_worker};
+    struct frame frame;
+    struct worker_call got;
+    struct slice code, input;
+    int fds[SPAWN_FD_COUNT];
+
+    ask(&bench, fds);
+    bench.worker.state = WORKER_IDLE;
+    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"), NULL) == 0);
+    REQUIRE(bench.worker.state == WORKER_RUNNING);
+    REQUIRE(frame_reader_wait(&reader, fds[SPAWN_CHANNEL], &frame, VIV_TIME_NEVER,
+                              NULL) == 0);
+    REQUIRE(frame.type == WORKER_CALL && frame.sequence == 9);
+    REQUIRE(worker_call_get(frame.payload, &got, &code, &input, NULL) == 0);
+    REQUIRE(code.size == 4 && memcmp(code.data, "code", 4) == 0 && input.size == 2);
+    close(fds[SPAWN_CHANNEL]);
+    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"), NULL) == -1);
+    return 0;
+}
+
+static void sends_a_call(void **state) {
+    (void)state;
+    in_pid_namespace(body_calls);
+}
+
+static struct worker_end end_of(int status, int number) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT];
+
+    ask(&bench, fds);
+    pid_t worker = fork_worker(fds, status);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, 4) == 0);
+    if (number)
+        REQUIRE(kill(worker, number) == 0);
+    if (status >= 0 || (number && number != SIGSTOP))
+        REQUIRE(worker_process_has_ended(&bench.worker, viv_after_ms(60000)));
+    struct worker_end end = worker_process_end(&bench.worker);
+    REQUIRE(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    int before = open_descriptors();
+    worker_process_forget(&bench.worker);
+    REQUIRE(open_descriptors() == before - 4);
+    REQUIRE(bench.worker.state == WORKER_ABSENT && bench.worker.pid == 0);
+    return end;
+}
+
+static int body_ends(void) {
+    struct worker_end end = end_of(0, 0);
+
+    REQUIRE(end.signal == 0 && end.status == 0);
+    end = end_of(3, 0);
+    REQUIRE(end.signal == 0 && end.status == 3);
+    end = end_of(255, 0);
+    REQUIRE(end.signal == 0 && end.status == 255);
+    end = end_of(-1, SIGSEGV);
+    REQUIRE(end.signal == SIGSEGV);
+    end = end_of(-1, 0);
+    REQUIRE(end.signal == SIGKILL);
+    /* A stopped process is killed like any other. */
+    end = end_of(-1, SIGSTOP);
+    REQUIRE(end.signal == SIGKILL);
+    return 0;
+}
+
+static void tells_how_a_worker_ended(void **state) {
+    (void)state;
+    in_pid_namespace(body_ends);
+}
+
+/* One that never said its number is killed with all others that are there. */
+static int body_ends_stillborn(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT];
+
+    ask(&bench, fds);
+    pid_t one = fork_worker(fds, -1);
+    pid_t other = fork();
+    if (other == 0)
+        for (;;)
+            pause();
+    struct worker_end end = worker_process_end(&bench.worker);
+    REQUIRE(end.signal == SIGKILL);
+    REQUIRE(kill(one, 0) == -1 && errno == ESRCH);
+    REQUIRE(kill(other, 0) == -1 && errno == ESRCH);
+    REQUIRE(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    return 0;
+}
+
+static void ends_one_that_never_became_ready(void **state) {
+    (void)state;
+    in_pid_namespace(body_ends_stillborn);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(asks_for_a_worker),
+        cmocka_unit_test(a_failed_request_leaves_nothing),
+        cmocka_unit_test(takes_the_ready_of_its_child),
+        cmocka_unit_test(takes_no_other_ready),
+        cmocka_unit_test(sends_a_call),
+        cmocka_unit_test(tells_how_a_worker_ended),
+        cmocka_unit_test(ends_one_that_never_became_ready),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
