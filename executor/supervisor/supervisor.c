@@ -299,6 +299,11 @@ static void read_worker(struct supervisor *self) {
 static void take_channel(struct supervisor *self, int fd) {
     drop_client(self);
     client_channel_open(&self->client, fd);
+    /* Nobody will read the answer of a call that was asked for over the old channel. */
+    if (self->call.phase == CALL_WAITING)
+        call_end(&self->call);
+    else if (self->call.phase == CALL_RUNNING && !self->call.interrupted)
+        self->call.deadline = viv_now();
 }
 
 static void read_launcher(struct supervisor *self) {

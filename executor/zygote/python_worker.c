@@ -49,7 +49,16 @@ static int fail_with_exception(struct viv_error *err, const char *what) {
     return -1;
 }
 
-static int initialize(struct viv_error *err) {
+/* An isolated interpreter does not look at the environment's LANG: UTF-8 is asked for here. */
+static PyStatus preinitialize(void) {
+    PyPreConfig config;
+
+    PyPreConfig_InitIsolatedConfig(&config);
+    config.utf8_mode = 1;
+    return Py_PreInitialize(&config);
+}
+
+static PyStatus initialize(void) {
     PyConfig config;
 
     PyConfig_InitIsolatedConfig(&config);
@@ -62,6 +71,14 @@ static int initialize(struct viv_error *err) {
     if (!PyStatus_Exception(status))
         status = Py_InitializeFromConfig(&config);
     PyConfig_Clear(&config);
+    return status;
+}
+
+static int start_interpreter(struct viv_error *err) {
+    PyStatus status = preinitialize();
+
+    if (!PyStatus_Exception(status))
+        status = initialize();
     if (PyStatus_Exception(status))
         return viv_fail(err, VIV_SYSTEM, "start Python: %s", status.err_msg);
     signal(SIGPIPE, SIG_IGN);
@@ -108,7 +125,7 @@ static int prepare(const char *preload, struct viv_error *err) {
 int python_start(const char *preload, struct viv_error *err) {
     if (PySys_AddAuditHook(audit, NULL))
         return viv_fail(err, VIV_SYSTEM, "the audit hook is refused");
-    if (initialize(err) || load_runner(err))
+    if (start_interpreter(err) || load_runner(err))
         return -1;
     return prepare(preload, err);
 }
