@@ -11,16 +11,12 @@ static int send_piece(void *context, const void *data, size_t size) {
     return exchange->connection->write(exchange->connection->context, data, size);
 }
 
-void exchange_answer(struct exchange *exchange, int status, exchange_document *document,
-                     const void *context) {
+static void send_answer(struct exchange *exchange, exchange_document *document,
+                        const void *context) {
     enum http_method method = exchange->request.method;
     struct json_out counted = {0};
     struct json_out sent = {.sink = send_piece, .context = exchange};
 
-    if (exchange->answered)
-        return;
-    exchange->answered = true;
-    exchange->head.status = status;
     /* RFC 9110, 9.3.2: the head is that of GET, size included. */
     if (method != HTTP_OPTIONS)
         document(&counted, context);
@@ -31,6 +27,16 @@ void exchange_answer(struct exchange *exchange, int status, exchange_document *d
     document(&sent, context);
     exchange->answer_size = sent.size;
     exchange->failed = sent.failed;
+}
+
+void exchange_answer(struct exchange *exchange, int status, exchange_document *document,
+                     const void *context) {
+    if (exchange->answered)
+        return;
+    exchange->answered = true;
+    exchange->head.status = status;
+    send_answer(exchange, document, context);
+    exchange->connection->end(exchange->connection->context);
 }
 
 void exchange_log(const struct exchange *exchange) {

@@ -32,7 +32,8 @@ struct exchange {
 typedef void exchange_document(struct json_out *out, const void *context);
 
 /* Sends the answer: the head with `status`, and the document unless the method is HEAD or
- * OPTIONS. Only the first answer of an exchange counts. */
+ * OPTIONS. It is the end of the connection's request: what borrows from it is gone. Only the
+ * first answer of an exchange counts. */
 void exchange_answer(struct exchange *exchange, int status, exchange_document *document,
                      const void *context);
 

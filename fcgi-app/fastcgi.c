@@ -66,6 +66,12 @@ static int write_answer(void *context, const void *data, size_t size) {
     return 0;
 }
 
+static void end_answer(void *context) {
+    struct fastcgi_request *request = context;
+
+    FCGX_Finish_r(&request->fcgx);
+}
+
 /* Only a peer that has closed is gone: one that has shut down its side of the connection
  * may still be reading. nginx closes when its client leaves; lighttpd does not. */
 static bool is_gone(void *context) {
@@ -119,6 +125,7 @@ struct fastcgi_request *fastcgi_begin(int connection, struct viv_error *err) {
                                                    .variable = variable,
                                                    .read = read_body,
                                                    .write = write_answer,
+                                                   .end = end_answer,
                                                    .gone = is_gone};
     return request;
 }
@@ -127,7 +134,8 @@ const struct http_connection *fastcgi_connection(const struct fastcgi_request *r
     return &request->connection;
 }
 
-void fastcgi_end(struct fastcgi_request *request) {
-    FCGX_Finish_r(&request->fcgx);
+void fastcgi_free(struct fastcgi_request *request) {
+    /* Without an answer the connection is still open; otherwise there is nothing left to do. */
+    FCGX_Free(&request->fcgx, 1);
     free(request);
 }

@@ -25,10 +25,10 @@ int fastcgi_set_up(struct viv_error *err);
  * when there is none, in time. */
 struct fastcgi_request *fastcgi_begin(int connection, struct viv_error *err);
 
-/* Lives until fastcgi_end(). */
+/* Lives until fastcgi_free(). */
 const struct http_connection *fastcgi_connection(const struct fastcgi_request *request);
 
-/* Ends the answer, closes the connection, frees the request. */
-void fastcgi_end(struct fastcgi_request *request);
+/* Closes the connection unless its answer was ended, and frees the request. */
+void fastcgi_free(struct fastcgi_request *request);
 
 #endif

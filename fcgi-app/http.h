@@ -25,6 +25,9 @@ struct http_connection {
     int (*read)(void *context, char *to, size_t size, struct viv_error *err);
     /* Sends bytes of the answer; returns -1 when nobody takes them. */
     int (*write)(void *context, const void *data, size_t size);
+    /* Sends what was written and ends the answer, and with it the request: its variables are
+     * gone. To be called once. */
+    void (*end)(void *context);
     /* Whether nobody waits for the answer any more. Some web servers do not show it. */
     bool (*gone)(void *context);
 };

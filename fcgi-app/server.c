@@ -26,7 +26,7 @@ static void serve(struct server *server, int connection) {
         return;
     }
     routes_handle(server->app, fastcgi_connection(request));
-    fastcgi_end(request);
+    fastcgi_free(request);
 }
 
 /* A lack of descriptors or memory passes; a connection that is gone matters to nobody. */

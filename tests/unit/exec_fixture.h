@@ -67,6 +67,7 @@ static inline void post_body(struct fixture *fixture, const char *id, const char
     memory_init(&answer->memory, "POST", answer->target);
     memory_set_body(&answer->memory, body, strlen(body));
     routes_handle(&fixture->app, &answer->memory.connection);
+    assert_int_equal(answer->memory.ended, 1);
     answer->status = memory_status(&answer->memory);
     answer->json = memory_json(&answer->memory);
     assert_non_null(answer->json);

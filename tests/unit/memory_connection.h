@@ -18,6 +18,7 @@ struct memory_connection {
     struct buffer answer;
     size_t takes; /* bytes until nobody takes more; 0: all */
     atomic_bool gone;
+    int ended; /* how often */
     struct http_connection connection;
 };
 
@@ -56,6 +57,10 @@ static inline int memory_write(void *context, const void *data, size_t size) {
     return buffer_append(&memory->answer, data, size, SIZE_MAX / 2, NULL);
 }
 
+static inline void memory_end(void *context) {
+    ((struct memory_connection *)context)->ended++;
+}
+
 static inline bool memory_gone(void *context) {
     return ((struct memory_connection *)context)->gone;
 }
@@ -67,8 +72,8 @@ static inline void memory_init(struct memory_connection *memory, const char *met
     memory->method = method;
     memory->target = target;
     memory->peer = "192.0.2.1";
-    memory->connection = (struct http_connection){memory, memory_variable, memory_read,
-                                                  memory_write, memory_gone};
+    memory->connection = (struct http_connection){
+        memory, memory_variable, memory_read, memory_write, memory_end, memory_gone};
 }
 
 static inline void memory_set_body(struct memory_connection *memory, const char *body,

@@ -60,7 +60,8 @@ static void a_request_is_read_and_answered(void **state) {
         assert_memory_equal(body, "hello", 5);
         assert_int_equal(connection->write(connection->context, "answer", 6), 0);
         assert_int_equal(connection->write(connection->context, "", 0), 0);
-        fastcgi_end(request);
+        connection->end(connection->context);
+        fastcgi_free(request);
         pthread_join(client.thread, NULL);
         assert_true(client.ended);
         assert_slice_equal((struct slice){client.answer.data, client.answer.size},
@@ -82,7 +83,8 @@ static void large_bodies_and_answers_come_whole(void **state) {
     assert_int_equal(connection->read(connection->context, got, size, NULL), 0);
     assert_memory_equal(got, sent, size);
     assert_int_equal(connection->write(connection->context, got, size), 0);
-    fastcgi_end(request);
+    connection->end(connection->context);
+    fastcgi_free(request);
     pthread_join(client.thread, NULL);
     assert_int_equal(client.answer.size, size);
     assert_memory_equal(client.answer.data, sent, size);
@@ -101,7 +103,8 @@ static void a_short_body_is_noticed(void **state) {
     (void)state;
     assert_fails(connection->read(connection->context, body, 5, &err), &err, VIV_NOT_JSON,
                  "shorter");
-    fastcgi_end(request);
+    connection->end(connection->context);
+    fastcgi_free(request);
     pthread_join(client.thread, NULL);
 }
 
@@ -115,7 +118,8 @@ static void a_body_need_not_be_read(void **state) {
 
     (void)state;
     assert_int_equal(connection->write(connection->context, "413", 3), 0);
-    fastcgi_end(request);
+    connection->end(connection->context);
+    fastcgi_free(request);
     pthread_join(client.thread, NULL);
     assert_slice_equal((struct slice){client.answer.data, client.answer.size}, "413");
     assert_true(client.ended);
@@ -159,7 +163,8 @@ static void only_a_peer_that_closed_is_gone(void **state) {
     assert_false(connection->gone(connection->context));
     close(ends[0]);
     assert_true(connection->gone(connection->context));
-    fastcgi_end(request);
+    connection->end(connection->context);
+    fastcgi_free(request);
 }
 
 static void writing_to_one_who_left_fails(void **state) {
@@ -177,7 +182,8 @@ static void writing_to_one_who_left_fails(void **state) {
     for (int i = 0; i < 4 && !failed; i++)
         failed = connection->write(connection->context, block, sizeof block);
     assert_int_equal(failed, -1);
-    fastcgi_end(request);
+    connection->end(connection->context);
+    fastcgi_free(request);
 }
 
 static int set_up(void **state) {
