@@ -188,3 +188,19 @@ int session_claims_get(struct slice payload, struct slice claims[CLAIM_COUNT],
     }
     return 0;
 }
+
+/* Absent, or of that many bytes. */
+static bool is_of_size(struct slice claim, size_t size) {
+    return !claim.data || claim.size == size;
+}
+
+int session_claims_check(const struct slice claims[CLAIM_COUNT], struct viv_error *err) {
+    struct slice status = claims[CLAIM_STATUS];
+
+    if (!status.data || status.size != 1 || (unsigned char)status.data[0] > 1 ||
+        !is_of_size(claims[CLAIM_VALUE_CUT], 1) ||
+        !is_of_size(claims[CLAIM_ERROR_LINE], 4) ||
+        (status.data[0] == 1 && claims[CLAIM_ERROR_TYPE].size == 0))
+        return malformed(err, "RESULT");
+    return 0;
+}

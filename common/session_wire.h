@@ -161,4 +161,8 @@ enum session_claim {
 int session_claims_get(struct slice payload, struct slice claims[CLAIM_COUNT],
                        struct viv_error *err);
 
+/* Checks what each tag demands: a status; its size, where a claim has one; a type where the
+ * status is an exception. Nothing is said of the texts. Fails with VIV_BAD_GATEWAY. */
+int session_claims_check(const struct slice claims[CLAIM_COUNT], struct viv_error *err);
+
 #endif

@@ -47,3 +47,18 @@ int worker_call_get(struct slice payload, struct worker_call *call, struct slice
     *standard_input = (struct slice){code->data + code->size, call->stdin_size};
     return 0;
 }
+
+int worker_result_get(const struct frame *frame, const unsigned char *nonce,
+                      uint32_t number, struct slice *claims, struct viv_error *err) {
+    struct slice payload = frame->payload, split[CLAIM_COUNT];
+
+    if (frame->type != WORKER_RESULT || frame->sequence != number ||
+        payload.size < SESSION_NONCE_SIZE ||
+        memcmp(payload.data, nonce, SESSION_NONCE_SIZE) != 0)
+        return viv_fail(err, VIV_BAD_GATEWAY, "not the result of this call");
+    *claims = (struct slice){payload.data + SESSION_NONCE_SIZE,
+                             payload.size - SESSION_NONCE_SIZE};
+    if (session_claims_get(*claims, split, err))
+        return -1;
+    return session_claims_check(split, err);
+}

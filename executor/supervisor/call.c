@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "executor/supervisor/call.h"
 
+#include <string.h>
+
 int call_begin(struct call *call, int home, const struct frame *frame,
                struct viv_error *err) {
     struct slice text;
@@ -29,6 +31,29 @@ int call_receive_file(struct call *call, const struct frame *frame,
         return viv_fail(err, VIV_BAD_GATEWAY, "content without a file");
     upload_write(&call->upload, frame->payload);
     return 0;
+}
+
+struct worker_call call_for_worker(const struct call *call) {
+    struct worker_call made = {
+        .number = call->exec.number,
+        .max_result = call->exec.max_result,
+        .code_size = call->exec.code_size,
+        .has_stdin = call->exec.has_stdin,
+        .stdin_size = call->exec.stdin_size,
+    };
+
+    memcpy(made.nonce, call->exec.nonce, sizeof made.nonce);
+    return made;
+}
+
+uint32_t call_runtime_ms(const struct call *call) {
+    return (uint32_t)((viv_now() - call->began + VIV_MS / 2) / VIV_MS);
+}
+
+void call_fill_done(const struct call *call, struct session_done *done) {
+    memcpy(done->nonce, call->exec.nonce, sizeof done->nonce);
+    done->stdout_truncated = call->output[0].truncated;
+    done->stderr_truncated = call->output[1].truncated;
 }
 
 size_t call_admit_output(struct call *call, int stream, size_t size) {

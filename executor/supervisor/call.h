@@ -15,6 +15,7 @@
 #include "common/session_wire.h"
 #include "executor/supervisor/home_walk.h"
 #include "executor/supervisor/upload.h"
+#include "executor/worker_wire.h"
 
 enum call_phase { CALL_NONE, CALL_RECEIVING, CALL_WAITING, CALL_RUNNING };
 
@@ -45,6 +46,15 @@ int call_begin(struct call *call, int home, const struct frame *frame,
 /* Takes a FILE or DATA frame of a RECEIVING call. */
 int call_receive_file(struct call *call, const struct frame *frame,
                       struct viv_error *err);
+
+/* What the worker is told of it. */
+struct worker_call call_for_worker(const struct call *call);
+
+/* Milliseconds since the code began. */
+uint32_t call_runtime_ms(const struct call *call);
+
+/* Fills in the nonce, and which output was cut. */
+void call_fill_done(const struct call *call, struct session_done *done);
 
 /* Bytes of stream 0 or 1 that may still be sent, of `size` that came; marks the stream as
  * truncated when that is less. */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -98,10 +97,6 @@ static void refuse_call(struct supervisor *self) {
     call_end(&self->call);
 }
 
-static uint32_t runtime_ms(const struct call *call) {
-    return (uint32_t)((viv_now() - call->began + VIV_MS / 2) / VIV_MS);
-}
-
 /* Sends all that follows the output: the claims, the files, the verdict. */
 static void finish_call(struct supervisor *self, struct session_done *done,
                         struct slice claims) {
@@ -117,15 +112,13 @@ static void finish_call(struct supervisor *self, struct session_done *done,
         .context = self,
     };
 
-    done->runtime_ms = runtime_ms(call);
+    done->runtime_ms = call_runtime_ms(call);
     output_pump_all(&self->worker, &self->call, &self->client);
     if (claims.data && !call->client_gone)
         send_frame(self, SESSION_RESULT, claims.data, claims.size);
     if (!call->client_gone)
         collect_files(&collection, &done->files_left_out, NULL);
-    memcpy(done->nonce, call->exec.nonce, sizeof done->nonce);
-    done->stdout_truncated = call->output[0].truncated;
-    done->stderr_truncated = call->output[1].truncated;
+    call_fill_done(call, done);
     done->variables_lost = self->variables_lost;
     session_done_put(payload, done);
     if (send_frame(self, SESSION_DONE, payload, sizeof payload) == 0 &&
@@ -168,13 +161,7 @@ static void replace_worker(struct supervisor *self, enum session_outcome outcome
 static void start_call(struct supervisor *self) {
     struct call *call = &self->call;
     struct viv_error err;
-    struct worker_call worker_call = {
-        .number = call->exec.number,
-        .max_result = call->exec.max_result,
-        .code_size = call->exec.code_size,
-        .has_stdin = call->exec.has_stdin,
-        .stdin_size = call->exec.stdin_size,
-    };
+    const struct worker_call worker_call = call_for_worker(call);
 
     if (upload_commit(&call->upload)) {
         refuse_call(self);
@@ -184,7 +171,6 @@ static void start_call(struct supervisor *self) {
     if (home_snapshot_take(&call->before, self->own.home, &err))
         give_up(&err);
     output_pump_all(&self->worker, &self->call, &self->client);
-    memcpy(worker_call.nonce, call->exec.nonce, sizeof worker_call.nonce);
     call->phase = CALL_RUNNING;
     call->began = viv_now();
     call->deadline = viv_after_ms(call->exec.timeout_ms);
@@ -238,22 +224,20 @@ static void read_client(struct supervisor *self) {
         drop_client(self);
 }
 
-/* The one answer that a running worker may give. */
+/* The one answer that a running worker may give, with nothing behind it. */
 static void take_result(struct supervisor *self, const struct frame *frame) {
+    const struct session_exec *exec = &self->call.exec;
     struct session_done done = {.outcome = SESSION_RAN};
-    struct slice payload = frame->payload;
+    struct slice claims;
 
-    if (self->worker.state != WORKER_RUNNING || frame->type != WORKER_RESULT ||
-        frame->sequence != self->call.exec.number || payload.size < SESSION_NONCE_SIZE ||
-        memcmp(payload.data, self->call.exec.nonce, SESSION_NONCE_SIZE) != 0) {
+    if (worker_result_get(frame, exec->nonce, exec->number, &claims, NULL) ||
+        frame_reader_pending(&self->worker.reader) > 0) {
         replace_worker(self, SESSION_BROKE_PROTOCOL);
         return;
     }
-    payload.data += SESSION_NONCE_SIZE;
-    payload.size -= SESSION_NONCE_SIZE;
     if (self->call.interrupted)
         done.outcome = SESSION_TIMED_OUT;
-    finish_call(self, &done, payload);
+    finish_call(self, &done, claims);
     self->worker.state = WORKER_IDLE;
 }
 
@@ -282,13 +266,15 @@ static void worker_hung_up(struct supervisor *self) {
 
 static void read_worker(struct supervisor *self) {
     struct frame frame;
+    int got = frame_reader_fill(&self->worker.reader, self->worker.channel, NULL);
 
-    if (frame_reader_fill(&self->worker.reader, self->worker.channel, NULL) < 0) {
+    if (got < 0) {
         worker_hung_up(self);
         return;
     }
     int result = frame_reader_next(&self->worker.reader, &frame, NULL);
-    if (result < 0)
+    /* One that was not asked has nothing to say, not even the beginning of a frame. */
+    if (result < 0 || (got > 0 && self->worker.state == WORKER_IDLE))
         replace_worker(self, SESSION_BROKE_PROTOCOL);
     else if (result > 0 && self->worker.state == WORKER_STARTING)
         take_ready(self, &frame);
@@ -318,7 +304,8 @@ static void read_launcher(struct supervisor *self) {
         _exit(0); /* the launcher is gone, and so is the session */
     if (message.what == CONTROL_CHANNEL && fd_count == 1) {
         take_channel(self, fd);
-    } else if (message.what == CONTROL_WORKER_FAILED) {
+    } else if (message.what == CONTROL_WORKER_FAILED &&
+               self->worker.state == WORKER_STARTING) {
         worker_process_forget(&self->worker);
         self->retry_at = viv_after_ms(WORKER_RETRY_MS);
     } else if (message.what == CONTROL_STOP_FOR_MEMORY &&

@@ -172,6 +172,36 @@ static void output_is_admitted_up_to_its_limit(void **state) {
     assert_true(bench->call.output[1].truncated);
 }
 
+static void tells_its_worker_what_it_needs(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+
+    (void)state;
+    assert_int_equal(begin(bench), 0);
+    const struct worker_call call = call_for_worker(&bench->call);
+    assert_memory_equal(call.nonce, "0123456789abcde", SESSION_NONCE_SIZE);
+    assert_int_equal(call.number, 4);
+    assert_int_equal(call.code_size, 4);
+    assert_true(call.has_stdin);
+    assert_int_equal(call.stdin_size, 5);
+}
+
+static void fills_its_part_of_the_verdict(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+    struct session_done done = {.outcome = SESSION_CRASHED, .signal = 11};
+
+    (void)state;
+    assert_int_equal(begin(bench), 0);
+    bench->call.output[1].truncated = true;
+    bench->call.began = viv_now() - 1500 * VIV_MS;
+    call_fill_done(&bench->call, &done);
+    assert_memory_equal(done.nonce, "0123456789abcde", SESSION_NONCE_SIZE);
+    assert_false(done.stdout_truncated);
+    assert_true(done.stderr_truncated);
+    assert_int_equal(done.outcome, SESSION_CRASHED);
+    assert_int_equal(done.signal, 11);
+    assert_in_range(call_runtime_ms(&bench->call), 1500, 60000);
+}
+
 static void its_end_leaves_nothing(void **state) {
     CLEANUP(bench) struct bench *bench = bench_new();
 
@@ -200,6 +230,8 @@ int main(void) {
         cmocka_unit_test(files_out_of_order_are_refused),
         cmocka_unit_test(content_of_a_refused_file_is_taken_and_dropped),
         cmocka_unit_test(output_is_admitted_up_to_its_limit),
+        cmocka_unit_test(tells_its_worker_what_it_needs),
+        cmocka_unit_test(fills_its_part_of_the_verdict),
         cmocka_unit_test(its_end_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,86 @@ static void huge_sizes_are_malformed(void **state) {
     }
 }
 
+/* A RESULT of call 5 with the given claims, which are text here. */
+static int get_result(uint8_t type, uint32_t sequence, const char *nonce,
+                      struct slice claims, struct viv_error *err) {
+    char payload[SESSION_NONCE_SIZE + 64];
+    struct frame frame = {type, sequence, {payload, SESSION_NONCE_SIZE + claims.size}};
+    struct slice got;
+
+    memcpy(payload, nonce, SESSION_NONCE_SIZE);
+    memcpy(payload + SESSION_NONCE_SIZE, claims.data, claims.size);
+    if (worker_result_get(&frame, example.nonce, 5, &got, err))
+        return -1;
+    assert_int_equal(got.size, claims.size);
+    assert_ptr_equal(got.data, payload + SESSION_NONCE_SIZE);
+    return 0;
+}
+
+#define NONCE  "0123456789abcde"
+#define STATUS "\1\1\0\0\0"
+
+static void takes_the_result_of_its_call(void **state) {
+    static const struct slice claims[] = {
+        SLICE(STATUS "\0"),
+        SLICE(STATUS "\0"
+                     "\2\1\0\0\0"
+                     "7\3\3\0\0\0int\4\1\0\0\0\1"),
+        SLICE(STATUS "\1"
+                     "\5\1\0\0\0"
+                     "E\6\0\0\0\0\7\4\0\0\0\1\0\0\0"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(claims); i++)
+        assert_int_equal(get_result(WORKER_RESULT, 5, NONCE, claims[i], NULL), 0);
+}
+
+static void takes_no_other_result(void **state) {
+    const struct slice claims = SLICE(STATUS "\0");
+    const struct frame cut = {WORKER_RESULT, 5, {NONCE, SESSION_NONCE_SIZE - 1}};
+    struct slice got;
+    struct viv_error err;
+
+    (void)state;
+    assert_fails(get_result(WORKER_READY, 5, NONCE, claims, &err), &err, VIV_BAD_GATEWAY,
+                 "not the result");
+    assert_fails(get_result(WORKER_CALL, 5, NONCE, claims, &err), &err, VIV_BAD_GATEWAY,
+                 "not the result");
+    assert_fails(get_result(WORKER_RESULT, 4, NONCE, claims, &err), &err, VIV_BAD_GATEWAY,
+                 "not the result");
+    assert_fails(get_result(WORKER_RESULT, 5, "0123456789abcdE", claims, &err), &err,
+                 VIV_BAD_GATEWAY, "not the result");
+    assert_fails(worker_result_get(&cut, example.nonce, 5, &got, &err), &err,
+                 VIV_BAD_GATEWAY, "not the result");
+}
+
+/* The client would take the sandbox for broken, where only the worker is. */
+static void claims_of_another_form_are_refused(void **state) {
+    static const struct slice claims[] = {
+        SLICE(""),
+        SLICE("garbage"),
+        SLICE("\2\1\0\0\0"
+              "7"),                                /* no status */
+        SLICE(STATUS "\2"),                        /* a status that is none */
+        SLICE("\1\0\0\0\0"),                       /* of no size */
+        SLICE("\1\2\0\0\0\0\0"),                   /* of another size */
+        SLICE(STATUS "\0" STATUS "\0"),            /* twice */
+        SLICE(STATUS "\0\4\2\0\0\0\0\0"),          /* a flag of two bytes */
+        SLICE(STATUS "\1\5\1\0\0\0E\7\1\0\0\0\1"), /* a line of one byte */
+        SLICE(STATUS "\1"),                        /* an exception without a type */
+        SLICE(STATUS "\1\5\0\0\0\0"),              /* with an empty one */
+        SLICE(STATUS "\0\2\377\377\377\377"),      /* longer than the frame */
+        SLICE(STATUS "\0\10\0\0\0\0"),             /* an unknown tag */
+    };
+    struct viv_error err;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(claims); i++)
+        assert_fails(get_result(WORKER_RESULT, 5, NONCE, claims[i], &err), &err,
+                     VIV_BAD_GATEWAY, "malformed RESULT");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_type_has_its_direction_and_cap),
@@ -117,6 +197,9 @@ int main(void) {
         cmocka_unit_test(no_input_differs_from_an_empty_one),
         cmocka_unit_test(a_call_of_another_length_is_malformed),
         cmocka_unit_test(huge_sizes_are_malformed),
+        cmocka_unit_test(takes_the_result_of_its_call),
+        cmocka_unit_test(takes_no_other_result),
+        cmocka_unit_test(claims_of_another_form_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
