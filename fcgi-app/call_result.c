@@ -46,24 +46,15 @@ static void keep_value(struct call_result *result, struct slice value) {
         result->value_is_json = json_value_is_fit(value, &result->share);
 }
 
-/* Whether a claim of fixed size has it, or is absent. */
-static bool is_of_size(struct slice claim, size_t size) {
-    return !claim.data || claim.size == size;
-}
-
 int call_result_add_claims(struct call_result *result, struct slice payload,
                            struct viv_error *err) {
     struct slice claims[CLAIM_COUNT];
 
-    if (session_claims_get(payload, claims, err))
+    if (session_claims_get(payload, claims, err) || session_claims_check(claims, err))
         return -1;
-    struct slice status = claims[CLAIM_STATUS], cut = claims[CLAIM_VALUE_CUT];
-    if (!status.data || status.size != 1 ||
-        (status.data[0] != 0 && status.data[0] != 1) || !is_of_size(cut, 1) ||
-        !is_of_size(claims[CLAIM_ERROR_LINE], 4))
-        return viv_fail(err, VIV_BAD_GATEWAY, "malformed claims");
+    struct slice cut = claims[CLAIM_VALUE_CUT];
     result->has_claims = true;
-    result->raised = status.data[0] == 1;
+    result->raised = claims[CLAIM_STATUS].data[0] == 1;
     result->value_truncated = cut.data && cut.data[0] != 0;
     if (claims[CLAIM_ERROR_LINE].data)
         result->error_line = get_u32(claims[CLAIM_ERROR_LINE].data);
@@ -74,8 +65,6 @@ int call_result_add_claims(struct call_result *result, struct slice payload,
         keep_short(&result->error_text, claims[CLAIM_ERROR_TEXT], ERROR_TEXT_MAX,
                    cut_mark))
         return viv_fail(err, VIV_BAD_GATEWAY, "no memory for the claims");
-    if (result->raised && result->error_type.size == 0)
-        return viv_fail(err, VIV_BAD_GATEWAY, "an exception without a type");
     return 0;
 }
 
