@@ -2,10 +2,10 @@
 """The Python side of a worker: runs the calls of one session in the real __main__.
 
 The zygote calls prepare() once. Each worker, a fork of it inside a sandbox, calls begin() once and
-then run() for every call. What run() returns are claims: this process also runs the user's code.
-The sandbox is the boundary, not this file. But whatever user code breaks in the interpreter without
-aiming at us, the next call must find it working. Hence two rules here: names are bound when the
-module is loaded, before any user code; and user code runs only below _guarded().
+then run() for every call. What run() returns are claims: this process also runs the user's code,
+and the sandbox is the boundary, not this file. But whatever user code breaks in the interpreter
+without aiming at us, the next call must find it working. Hence two rules here: names are bound
+when the module is loaded, before any user code; and user code runs only below _guarded().
 """
 
 import builtins
@@ -18,9 +18,10 @@ import sys
 import threading
 import warnings
 from _io import BytesIO, FileIO, TextIOWrapper
-from _signal import (ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_UNBLOCK, SIGINT, getsignal,
-                     pthread_sigmask, setitimer, signal)
+from _signal import (ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, SIG_UNBLOCK, SIGINT,
+                     default_int_handler, pthread_sigmask, setitimer, signal)
 from fcntl import F_DUPFD_CLOEXEC, fcntl
+from functools import partial
 from os import chdir, dup2, getcwd, set_blocking
 from resource import RLIMIT_NOFILE, getrlimit
 from struct import Struct
@@ -51,7 +52,8 @@ NOT_PROVIDED = ('pip', 'ensurepip', 'setuptools', 'pkg_resources', '_distutils_h
 ONE_THREAD = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'NUMEXPR_MAX_THREADS')
 RECURSION_LIMIT = 1000   # the least that a call begins and ends with
 MAX_DESCRIPTORS = 1024   # our copies of 0, 1 and 2 are below this and below the limit
-RESERVE = 4 << 20        # bytes of address space that are left when the code has used up all
+RESERVES = 4             # for so many times in a row that the code uses up all memory
+RESERVE_SIZE = 2 << 20   # bytes of address space to go on with
 
 _TIMERS = (ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF)
 
@@ -64,11 +66,10 @@ _importers = sys.path_importer_cache
 
 _main = None             # the module __main__
 _space = None            # its namespace
-_reserve = None          # never touched, so it costs no memory
+_reserve = []            # never touched, so it costs no memory
 _descriptors = ()        # (our copy, descriptor) of 0, 1 and 2
 _stdout = _stderr = None
-_armed = False           # user code runs: an interrupt raises KeyboardInterrupt
-_interrupted = False     # an interrupt came in this call while it did not
+_interrupted = False     # an interrupt came in this call while no user code ran
 
 
 def _tlv(tag, payload):
@@ -88,7 +89,7 @@ _NO_ANSWER = _failed(b'SystemError', b'SystemError: the outcome of the call coul
 # In the zygote
 
 def prepare(modules):
-    """Import MODULES and make all ready to be forked. A module that is missing is an ImportError."""
+    """Import MODULES and make all ready to be forked. A missing module is an ImportError."""
     global _main, _space
     for name in ONE_THREAD:  # numexpr and OpenBLAS start threads when they are imported
         os.environ.setdefault(name, '1')
@@ -112,7 +113,7 @@ def prepare(modules):
     sys.meta_path[:] = [finder for finder in sys.meta_path
                         if getattr(finder, '__module__', None) != '_distutils_hack']
     _refuse_threads()
-    _make_reserve()
+    _fill_reserve()
     gc.collect()
     gc.freeze()
 
@@ -187,12 +188,13 @@ def run(code, stdin, number, max_result):
     CODE and STDIN are bytes of UTF-8, STDIN may be None; NUMBER counts the calls of the session;
     MAX_RESULT bounds the JSON text of the value in bytes.
     """
-    global _armed, _interrupted, _reserve
-    _armed = _interrupted = False  # what came before is not for this call
+    global _interrupted
+    _interrupted = False  # what came before is not for this call
     try:
         return _run(code, stdin, f'<exec-{number}>', max_result)
     except MemoryError:
-        _reserve = None
+        if _reserve:
+            _reserve.pop()
         return _NO_MEMORY
     except BaseException:  # a handler or hook of the user, in the middle of our own code
         return _NO_ANSWER
@@ -243,45 +245,47 @@ def _is_quiet_exit(exc):
 
 # Interrupts
 
-def _guarded(function, *args):
-    """Call FUNCTION, in which an interrupt may raise; return (its result, None) or (None, exc).
+def _note_interrupt(signum, frame):
+    """Handle SIGINT outside user code: should more of it run in this call, it ends at once."""
+    global _interrupted
+    _interrupted = True
 
-    An interrupt, or a hook or another signal handler of the user, can also strike in here, between
-    any two steps. An interrupt does so once only: its handler sees where it is and disarms. So what
-    strikes is either caught below, or strikes in the inner handler and is caught by the outer one.
+
+# The handler, which is always the same object. It is made to raise while user code runs; in C,
+# because a handler in Python cannot even be called where the code has used up the recursion limit.
+# It is not default_int_handler itself, for which asyncio puts in one that only cancels a task.
+_on_interrupt = partial(_note_interrupt)
+_arm = partial(_on_interrupt.__setstate__, (default_int_handler, (), None, None))
+_disarm = partial(_on_interrupt.__setstate__, (_note_interrupt, (), None, None))
+
+
+def _guarded(function, *args):
+    """Call FUNCTION, which runs user code; return (its result, None) or (None, what it raised).
+
+    Only meanwhile does an interrupt raise. One that strikes in here does so once: handlers run
+    after a call, and the call that comes first then is the one that disarms. Hooks and signal
+    handlers of the user can strike until _settle() is through; the outer handler catches those.
     """
-    global _armed, _interrupted, _reserve
+    global _interrupted
     try:
         try:
-            _armed = True
+            _arm()
             if _interrupted:
                 _interrupted = False
                 raise KeyboardInterrupt
             result = function(*args)
-            _armed = False
+            _disarm()
             _settle()
             return result, None
         except BaseException as exc:
-            _armed = False
-            if type(exc) is MemoryError:
-                _reserve = None
+            _disarm()
+            if type(exc) is MemoryError and _reserve:
+                _reserve.pop()
             _settle()
             return None, exc
     except BaseException as exc:
-        _armed = False
         _settle()
         return None, exc
-
-
-def _on_interrupt(signum, frame):
-    """Handle SIGINT: stop user code, but never the runner's own bookkeeping."""
-    global _armed, _interrupted
-    if not _armed:
-        _interrupted = True
-        return
-    if frame.f_code is _guarded.__code__:
-        _armed = False
-    raise KeyboardInterrupt
 
 
 # What user code may have changed
@@ -315,18 +319,18 @@ def _restore(stdin):
             chdir(HOME)
         except OSError:
             pass
-    if _reserve is None:
-        _make_reserve()
+    if len(_reserve) < RESERVES:
+        _fill_reserve()
 
 
-def _make_reserve():
-    """Set memory aside for the next MemoryError, if then enough is left for code to run in."""
-    global _reserve
+def _fill_reserve():
+    """Set memory aside for when the code uses up all, if more than that is free."""
     try:
-        _reserve = bytes(4 * RESERVE)
-        _reserve = bytes(RESERVE)
+        bytes(2 * RESERVES * RESERVE_SIZE)
+        while len(_reserve) < RESERVES:
+            _reserve.append(bytes(RESERVE_SIZE))
     except MemoryError:
-        _reserve = None
+        pass
 
 
 def _is_whole(stream):
@@ -350,11 +354,10 @@ def _open_text(fd, name):
 
 def _settle():
     """End what user code has set to strike later, in the middle of our own code or when idle."""
+    signal(SIGINT, _on_interrupt)
+    pthread_sigmask(SIG_UNBLOCK, (SIGINT,))  # so that a late one is not kept for the next call
     for timer in _TIMERS:
         setitimer(timer, 0)
-    if getsignal(SIGINT) is not _on_interrupt:
-        signal(SIGINT, _on_interrupt)
-    pthread_sigmask(SIG_UNBLOCK, (SIGINT,))  # one that waits comes now: too late, but in this call
     if getprofile() is not None:
         setprofile(None)
     if gettrace() is not None:

@@ -18,7 +18,7 @@ __builtins__ = dict(vars(builtins))  # a copy for us: user code may rebind or de
 NO_VALUE = object()  # what code has whose last statement is no expression
 
 _AWAIT = PyCF_ALLOW_TOP_LEVEL_AWAIT
-_FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+_FUTURES = __future__.annotations.compiler_flag  # the only one that still changes anything
 
 _features = 0  # flags of the __future__ imports so far: like all imports, they stay
 

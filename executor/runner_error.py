@@ -6,10 +6,10 @@ around the failing one. Everything is bounded, and the parts that can be huge ar
 are copied. Code of the user runs here as __str__ and the like of an exception.
 """
 
-import ast  # noqa: F401  (traceback imports it when it needs it)
 import builtins
+import sys
+import unicodedata  # noqa: F401  (for traceback)
 from importlib.util import find_spec, module_from_spec
-from sys import _getframe
 
 from _vivarium_source import MAX_LINE, copy_to, shorten, shown_lines
 from _vivarium_value import clean_name, type_name
@@ -27,18 +27,9 @@ SERVICE_TYPES = frozenset((
     'validation', 'parsing', 'resource_limit', 'timeout', 'crash', 'rate_limit', 'busy',
     'capacity', 'not_found', 'method', 'system'))
 
-_OWN_FILE = _getframe().f_code.co_filename
+_OWN_FILE = sys._getframe().f_code.co_filename
 _traceback_of = BaseException.__traceback__.__get__
 _module_of = type.__dict__['__module__'].__get__
-
-
-def _own_copy(name):
-    """Load a second copy of a standard module: user code may patch the one that it can import."""
-    spec = find_spec(name)
-    module = module_from_spec(spec)
-    vars(module)['__builtins__'] = __builtins__
-    spec.loader.exec_module(module)
-    return module
 
 
 def _safe_string(value, what, func=str):
@@ -52,10 +43,28 @@ def _safe_string(value, what, func=str):
     return shorten(text, MAX_TEXT)
 
 
-_linecache = _own_copy('linecache')
-_traceback = _own_copy('traceback')
-_traceback.linecache = _linecache
-_traceback.suppress = _own_copy('contextlib').suppress
+_modules = dict(sys.modules)  # those that our copies of modules import, now and later
+
+
+def _import(name, globals=None, locals=None, fromlist=(), level=0):
+    """Serve as __import__ for our copies of modules."""
+    if name not in _modules:
+        return __import__(name, globals, locals, fromlist, level)
+    return _modules[name if fromlist else name.partition('.')[0]]
+
+
+def _own_copy(name):
+    """Load a second copy of a standard module: user code may patch the one that it can import."""
+    spec = find_spec(name)
+    module = _modules[name] = module_from_spec(spec)
+    vars(module)['__builtins__'] = {**__builtins__, '__import__': _import}
+    spec.loader.exec_module(module)
+    return module
+
+
+for _name in ('ast', 'contextlib', 'linecache', 'traceback'):  # each needs some of those before it
+    _own_copy(_name)
+_linecache, _traceback = _modules['linecache'], _modules['traceback']
 _traceback._safe_string = _safe_string
 
 

@@ -61,9 +61,9 @@ def learn_numpy():
 
 
 def render(value, limit):
-    """Return (JSON text in UTF-8, whether it was cut) for VALUE, of at most LIMIT bytes (2 or more).
+    """Return (JSON text of VALUE in UTF-8, of at most LIMIT bytes, whether it was cut).
 
-    What a __repr__ of the user raises goes to the caller.
+    LIMIT is 2 or more. What a __repr__ of the user raises goes to the caller.
     """
     cut = False
     try:

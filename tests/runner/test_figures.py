@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""plt.show() writes figures to files."""
+
+import pytest
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def files(worker):
+    return sorted(path.name for path in worker.home.iterdir())
+
+
+def test_show_writes_the_figure_and_closes_it(full_worker):
+    result = full_worker.run("plt.plot([1, 2])\nplt.show()\nplt.get_fignums()")
+    assert (result.value, result.out, result.err) == ([], "", "")
+    assert files(full_worker) == ["figure_1.png"]
+    assert (full_worker.home / "figure_1.png").read_bytes().startswith(PNG)
+
+
+def test_all_open_figures_in_the_order_of_their_numbers(full_worker):
+    full_worker.run("for n in (3, 1, 2):\n    plt.figure(n, figsize=(n, 1))\nplt.show(block=True)")
+    sizes = full_worker.value("[plt.imread(f'figure_{n}.png').shape[1] for n in (1, 2, 3)]")
+    assert sizes == [100, 200, 300]
+
+
+def test_numbers_count_up_in_the_session(full_worker):
+    full_worker.run("for i in range(2):\n    plt.figure(); plt.plot([i]); plt.show()")
+    full_worker.run("plt.plot([7]); plt.show()")
+    assert files(full_worker) == ["figure_1.png", "figure_2.png", "figure_3.png"]
+    full_worker.run("import os; os.remove('figure_3.png'); plt.plot([7]); plt.show()")
+    assert files(full_worker) == ["figure_1.png", "figure_2.png", "figure_4.png"]
+
+
+def test_no_file_is_overwritten(full_worker):
+    (full_worker.home / "figure_1.png").write_text("uploaded")
+    (full_worker.home / "figure_2.png").symlink_to("nowhere")
+    full_worker.run("plt.plot([7]); plt.show()")
+    assert files(full_worker) == ["figure_1.png", "figure_2.png", "figure_3.png"]
+    assert (full_worker.home / "figure_1.png").read_text() == "uploaded"
+
+
+@pytest.mark.parametrize("show", [
+    "import matplotlib\nmatplotlib.use('Agg')\nplt.plot([1]); plt.show()",
+    "from matplotlib.pyplot import show\nplt.plot([1]); show()",
+    "from pylab import *\nplot([1]); show()",
+    "plt.switch_backend('agg')\nplt.plot([1]); plt.show()",
+    "fig, ax = plt.subplots()\nfig.show()",
+    "pd.Series([1, 2]).plot.bar()\nplt.show()",
+])
+def test_ways_to_show(full_worker, show):
+    result = full_worker.run(show)
+    assert (result.ok, result.err) == (True, "")
+    assert files(full_worker) == ["figure_1.png"]
+    assert full_worker.value("plt.get_fignums()") == []
+
+
+def test_show_without_a_figure(full_worker):
+    result = full_worker.run("plt.show()")
+    assert (result.ok, result.err, files(full_worker)) == (True, "", [])
+
+
+def test_a_figure_left_open_is_there_in_the_next_call(full_worker):
+    full_worker.run("plt.plot([1])")
+    assert files(full_worker) == []
+    full_worker.run("plt.title('x'); plt.savefig('b.png')")
+    assert files(full_worker) == ["b.png"]
+    assert full_worker.value("len(plt.get_fignums())") == 1
+
+
+def test_show_goes_where_the_code_stands(full_worker):
+    full_worker.run("import os; os.mkdir('d'); os.chdir('d'); plt.plot([1]); plt.show()")
+    assert files(full_worker) == ["d"] and (full_worker.home / "d" / "figure_1.png").exists()
+
+
+def test_a_figure_that_cannot_be_written_is_an_error_and_stays_open(full_worker):
+    full_worker.run("import os; os.mkdir('d'); os.chdir('d'); os.rmdir('../d')\nplt.plot([1])")
+    result = full_worker.run("import os\nos.mkdir('e'); os.chdir('e'); os.rmdir('../e')\n"
+                             "plt.show()")
+    assert (result.error, result.line) == ("FileNotFoundError", 3)
+    assert "<vivarium>" not in result.message
+    full_worker.run("plt.show()")
+    assert files(full_worker) == ["figure_1.png"]
