@@ -97,13 +97,11 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
                                       .sequence = ++session->sequence,
                                       .number = session->execution_count + 1,
                                       .timeout_ms = run->request->timeout_ms};
-        if (sandbox_call_send(call, run->request, err) == 0) {
-            run->created = session->execution_count == 0;
-            sessions_begin_execution(app->sessions, session);
-            if (sandbox_call_run(call, err) == 0)
-                return 0;
-            sessions_revoke_execution(app->sessions, session);
-        }
+        run->created = session->execution_count == 0;
+        sessions_begin_execution(app->sessions, session);
+        if (sandbox_call_send(call, run->request, err) == 0)
+            return 0;
+        sessions_revoke_execution(app->sessions, session);
         bool died = err->code == VIV_BAD_GATEWAY;
         drop_sandbox(app, session, err->message);
         if (!died || attempt == ATTEMPTS)

@@ -44,16 +44,12 @@ struct sandbox_call {
 bool sandbox_channel_is_clean(int channel);
 
 /*
- * Sends the request up to, not including, the word to run it; files are decoded as they
- * are sent. Nothing has run when it fails: with VIV_BAD_GATEWAY when the sandbox is gone,
- * with VIV_TIMED_OUT when it does not take the request. The request may be freed
- * afterwards.
+ * Sends the request, files decoded as they are sent, and the word to run it. Nothing has run when
+ * it fails: with VIV_BAD_GATEWAY when the sandbox is gone, with VIV_TIMED_OUT when it does not
+ * take the request. The request may be freed afterwards.
  */
 int sandbox_call_send(struct sandbox_call *call, const struct exec_request *request,
                       struct viv_error *err);
-
-/* Lets it run. A failure is as that of sandbox_call_send(). */
-int sandbox_call_run(struct sandbox_call *call, struct viv_error *err);
 
 /*
  * Takes frames until the verdict or the deadline and fills `result`, all but its budget,
