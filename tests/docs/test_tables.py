@@ -105,6 +105,20 @@ def test_no_call_is_said_to_be_refused_that_is_allowed():
     assert not set(named) & sources.allowed_calls()
 
 
+# What the page says is not built: its words there, and the word that would be in the code
+
+NOT_BUILT = [("Landlock", "landlock"), ("`memory.max`", "memory.max"), ("`pids.max`", "pids.max"),
+             ("`cpu.max`", "cpu.max"), ("`oom_score_adj`", "oom_score_adj")]
+
+
+@pytest.mark.parametrize("said, word", NOT_BUILT, ids=[each[0] for each in NOT_BUILT])
+def test_what_is_said_not_to_be_built_is_not(said, word):
+    is_said = said in markdown.section(markdown.read(SECURITY), "What is not built yet")
+    built = [path for path in sources.sources("executor")
+             if word in sources.without_comments(path.read_text("utf-8")).lower()]
+    assert is_said == (built == [])
+
+
 # The log
 
 def test_the_events_of_the_log():
