@@ -26,7 +26,7 @@ def test_it_counts_sessions(brief):
 
 
 def test_it_never_waits_for_running_code(client, new_session):
-    calls = [in_background(lambda s=new_session(): s.exec("while True: pass", timeout_ms=5000))
+    calls = [in_background(lambda s=new_session(): s.exec("while True: pass", timeout_ms=3000))
              for _ in range(8)]
     time.sleep(0.5)
     for _ in range(5):
@@ -38,7 +38,7 @@ def test_it_never_waits_for_running_code(client, new_session):
 
 def test_it_answers_while_more_calls_run_than_there_are_threads_for(start):
     instance = start(rate_limit=0, threads=20, pool_size=0)
-    calls = [in_background(lambda n=n: instance.client.exec("import time; time.sleep(6)", f"s{n}"))
+    calls = [in_background(lambda n=n: instance.client.exec("import time; time.sleep(4)", f"s{n}"))
              for n in range(12)]
     eventually(lambda: any(call.done() and call.result().status == 503 for call in calls)
                or all(call.done() for call in calls))

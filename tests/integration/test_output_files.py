@@ -108,7 +108,7 @@ def test_a_link_into_another_place_gives_nothing_away(session):
 @pytest.mark.parametrize("name", [
     "plain.txt", "two words (1).csv", "über データ.csv", "new\nline", "esc\x1b[2J", "quote\"'",
     "back\\slash", "-rf", "x" * 255, "HTTP/1.1 200 OK", "%2e%2e%2fx", "tab\t",
-])
+], ids=lambda name: ascii(name)[:30])
 def test_names_of_all_kinds_are_never_lost(session, name):
     answer = session.exec(program(f"""
         import os

@@ -213,7 +213,7 @@ def test_everything_killed_at_once(instance):
 
 
 def test_the_same_part_killed_again_and_again(instance):
-    for _ in range(3):
+    for _ in range(2):
         kill(instance.part(FCGI))
         instance.wait_until_healthy()
     assert instance.client.exec("6 * 7", fresh_id()).value == 42

@@ -68,7 +68,7 @@ def test_listing_and_health_do_not_keep_a_session(few):
 
 def test_a_busy_session_is_never_ended(few):
     session = begun(few, "y = 1")
-    answer = session.exec(SLEEP.format(3 * IDLE))
+    answer = session.exec(SLEEP.format(2 * IDLE))
     assert answer.success
     assert answer.session["created"] is False
     assert session.value("[x, y]") == [1, 1]
@@ -76,14 +76,14 @@ def test_a_busy_session_is_never_ended(few):
 
 def test_the_time_of_rest_begins_when_the_call_ends(few):
     session = begun(few)
-    session.exec(SLEEP.format(2 * IDLE))
+    session.exec(SLEEP.format(1.5 * IDLE))
     time.sleep(IDLE / 4)
     assert session.exec("x").session["created"] is False
 
 
 def test_a_session_too_many_is_refused_and_none_is_thrown_out(free):
     holders = [free.session(fresh_id()) for _ in range(ROOM)]
-    calls = [in_background(lambda h=h: h.exec(SLEEP.format(5))) for h in holders]
+    calls = [in_background(lambda h=h: h.exec(SLEEP.format(4))) for h in holders]
     for holder in holders:
         eventually(lambda: busy(free, holder))
     late = free.session(fresh_id())
@@ -98,7 +98,7 @@ def test_a_session_too_many_is_refused_and_none_is_thrown_out(free):
 
 def test_room_is_made_only_once_for_two_that_want_it(free):
     holders = [free.session(fresh_id()) for _ in range(ROOM - 1)]
-    calls = [in_background(lambda h=h: h.exec(SLEEP.format(5))) for h in holders]
+    calls = [in_background(lambda h=h: h.exec(SLEEP.format(4))) for h in holders]
     for holder in holders:
         eventually(lambda: busy(free, holder))
     answers = at_once([lambda: free.exec(SLEEP.format(1), fresh_id())] * 4)
@@ -120,7 +120,7 @@ def test_a_call_too_many_in_a_queue_is_refused_and_never_runs(few):
 
 def test_a_call_that_waits_too_long_is_refused_and_never_runs(few):
     session = begun(few, "import time; log = []")
-    running = in_background(lambda: session.exec("time.sleep(6); log.append('running')"))
+    running = in_background(lambda: session.exec("time.sleep(5); log.append('running')"))
     eventually(lambda: busy(few, session))
     began = time.monotonic()
     answer = session.exec("log.append('waited')")

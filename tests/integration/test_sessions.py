@@ -112,7 +112,7 @@ def test_calls_run_in_the_order_of_their_arrival(session):
 
 
 def test_other_sessions_do_not_wait_for_a_busy_one(session, new_session):
-    running = in_background(lambda: session.exec("import time; time.sleep(6)"))
+    running = in_background(lambda: session.exec("import time; time.sleep(4)"))
     time.sleep(0.3)
     for _ in range(3):
         assert new_session().value("6 * 7") == 42

@@ -59,31 +59,42 @@ def running_calls(instance, count):
     return calls
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_during_twenty_running_calls(instance, number):
+def assert_gone(instance, traces):
+    """Assert that nothing is left of an instance that has ended."""
+    assert traces.left() == []
+    with pytest.raises(OSError):
+        instance.client.connect(timeout=1)
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["SIGTERM", "SIGINT from a terminal"])
+def test_during_twenty_running_calls(instance, typed):
     instance.start()
     calls = running_calls(instance, 20)
     traces = Traces(instance)
     assert len(traces.members) > 20 and traces.paths, "the traces would not show anything"
     assert traces.left(), "what is running would not be noticed"
-    status, seconds = instance.stop(number)
-    assert seconds < SOON
-    assert traces.left() == []
-    assert status in (0, -number, 128 + number)
+    if typed:
+        os.killpg(instance.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+        status = instance.process.wait(SOON)
+    else:
+        status, seconds = instance.stop()
+        assert seconds < SOON
+    assert_gone(instance, traces)
+    assert status == 0
     for call in calls:
         call.result(10)
-    with pytest.raises(OSError):
-        instance.client.connect(timeout=1)
 
 
-def test_of_an_idle_instance(instance):
+def test_of_an_idle_instance_whose_port_is_free_again_at_once(instance):
     instance.start()
     instance.client.exec("x = 1", fresh_id())
     traces = Traces(instance)
-    status, seconds = instance.stop()
+    status, seconds = instance.stop(signal.SIGINT)
     assert seconds < SOON
-    assert traces.left() == []
-    assert status in (0, -signal.SIGTERM, 128 + signal.SIGTERM)
+    assert_gone(instance, traces)
+    assert status == 0
+    with running(port=instance.port, rate_limit=0) as again:
+        assert again.client.exec("'x' in globals()", fresh_id()).value is False
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.3, 0.8])
@@ -101,26 +112,9 @@ def test_a_second_signal_while_it_ends_does_no_harm(instance):
     running_calls(instance, 4)
     traces = Traces(instance)
     instance.process.send_signal(signal.SIGTERM)
-    for _ in range(5):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
         time.sleep(0.1)
         if instance.process.poll() is None:
-            instance.process.send_signal(signal.SIGTERM)
+            instance.process.send_signal(number)
     instance.process.wait(SOON)
-    assert traces.left() == []
-
-
-def test_an_interrupt_typed_at_a_terminal(instance):
-    instance.start()
-    running_calls(instance, 4)
-    traces = Traces(instance)
-    os.killpg(instance.process.pid, signal.SIGINT)  # a terminal sends it to the whole group
-    instance.process.wait(SOON)
-    assert traces.left() == []
-
-
-def test_a_port_is_free_again_at_once(instance):
-    instance.start()
-    instance.client.exec("1", fresh_id())
-    instance.stop()
-    with running(port=instance.port, rate_limit=0) as again:
-        assert again.client.exec("6 * 7", fresh_id()).value == 42
+    assert_gone(instance, traces)

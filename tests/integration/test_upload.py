@@ -18,7 +18,7 @@ LISTING = ("import os\nsorted(os.path.join(d, f)[2:] for d, _, fs in os.walk('.'
     "a", "data.csv", "two words (1).csv", "über データ.csv", "😀", "-rf", ".hidden", "...", "..a",
     "a..b", "a.", "~", "%2e%2e", "C:x", "a?b*c", "'\"", "data/in.csv", "1/2/3/4/5/6/7/8",
     "x" * 255, "é" * 127, "/".join(["y" * 255] * 8), "\u2028", "\u202egnp.exe", "NUL", "-d/-f",
-])
+], ids=lambda name: ascii(name)[:30])
 def test_names(shared, name):
     content = os.urandom(50)
     answer = shared.exec(f"open({name!r}, 'rb').read().hex()", files={name: content})

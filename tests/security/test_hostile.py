@@ -20,7 +20,7 @@ def name(attempt):
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=name)
 def test_it_fails_inside(session, attempt):
     session.exec("kept = 41; open('/home/earth/kept', 'w').write('kept')")
-    answer = session.exec(attempt.code, timeout_ms=5000)
+    answer = session.exec(attempt.code, timeout_ms=1000 if attempt.dies == ["timeout"] else 8000)
     attempt.judge(answer)
     after = session.exec("[globals().get('kept'), open('/home/earth/kept').read()]")
     assert after.success, after

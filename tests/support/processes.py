@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The processes of one server instance, as /proc shows them from outside."""
 
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -67,13 +68,15 @@ class Process:
             return ""
 
     def descriptors(self):
-        """What the open file descriptors point to: numbers to texts. PermissionError if hidden."""
+        """What the open file descriptors point to: numbers to texts. PermissionError if hidden.
+
+        What ends meanwhile, a descriptor or the process, is simply not there.
+        """
         found = {}
-        for entry in os.listdir(self.path / "fd"):
-            try:
-                found[int(entry)] = os.readlink(self.path / "fd" / entry)
-            except FileNotFoundError:  # closed since the listing
-                pass
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for entry in os.listdir(self.path / "fd"):
+                with contextlib.suppress(FileNotFoundError):
+                    found[int(entry)] = os.readlink(self.path / "fd" / entry)
         return found
 
     def mounts(self):

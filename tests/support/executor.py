@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""vivarium-executor alone, without the web, started from the build tree."""
+
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from . import processes
+from .must import cannot
+from .together import eventually
+from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, RAN, STATUS, Channel,
+                    Connection, Gone)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAMS = ("vivarium-executor", "vivarium-zygote")
+START_DEADLINE = 120
+
+NOBODY = 65534
+
+
+class Refused(Exception):
+    """A reply with a code; `code` is which, the text its message."""
+
+    def __init__(self, reply):
+        super().__init__(reply.bytes.decode())
+        self.code = reply.code
+
+
+class Sandbox:
+    """A sandbox of the test's own."""
+
+    def __init__(self, executor, reply):
+        self.executor = executor
+        self.number = reply.sandbox
+        self.channel = Channel(*reply.descriptors)
+
+    def call(self, code, files=(), **limits):
+        """One call."""
+        return self.channel.call(code, files, **limits)
+
+    def attach(self):
+        """Take a new channel in place of the old one, which stays open at this end."""
+        reply = self.executor.ask(ATTACH, self.number)
+        self.channel = Channel(*reply.descriptors)
+
+    def end(self):
+        """End it. One that has ended is no failure."""
+        self.channel.close()
+        self.executor.ask(END, self.number)
+
+    def supervisor(self):
+        """Its PID 1."""
+        return processes.Process(self.worker().parent)
+
+    def worker(self):
+        """The process that runs its code: the one that has a file of an odd name open."""
+        name = f".held-{self.number}-{time.monotonic_ns()}"
+        assert self.call(f"_held = open('{name}', 'w')").outcome == RAN
+        holders = [each for each in self.executor.workers()
+                   if any(path.endswith(name) for path in each.descriptors().values())]
+        assert len(holders) == 1, holders
+        return holders[0]
+
+
+class Executor:
+    """One vivarium-executor. `user` is the number of an ordinary user to run it as."""
+
+    def __init__(self, user=None, descriptors=None, **settings):
+        self.user = user
+        self.descriptors = descriptors  # the hard limit on open files
+        self.settings = {"preload": "none", "log_level": "debug", **settings}
+        self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
+        self.path = self.home / "run" / "executor.sock"
+        self.log = self.home / "log"
+        self.process = None
+
+    def _programs(self):
+        places = [os.environ.get("VIVARIUM_BUILDDIR"), ROOT / "build", ROOT]
+        for place in filter(None, places):
+            found = [pathlib.Path(place, name) for name in PROGRAMS]
+            if all(each.is_file() for each in found):
+                return found
+        return cannot("the programs are not built")
+
+    def _copies(self):
+        """The programs where a user can reach them who may not reach the build tree."""
+        self.home.chmod(0o711)
+        copies = []
+        for program in self._programs():
+            copies.append(pathlib.Path(shutil.copy(program, self.home)))
+            copies[-1].chmod(0o755)
+        return copies
+
+    def start(self):
+        """Start it, and wait until it has what it keeps ready; returns itself."""
+        self.launch()
+        eventually(self._is_ready, within=START_DEADLINE)
+        return self
+
+    def launch(self):
+        """Start it without waiting."""
+        executor, zygote = self._copies()
+        self.path.parent.mkdir(exist_ok=True)
+        identity = {}
+        if self.user is not None:
+            identity = {"user": self.user, "group": self.user, "extra_groups": []}
+            os.chown(self.path.parent, self.user, self.user)
+        elif os.geteuid() == 0:
+            self.settings.setdefault("executor_client", "nobody")
+        flags = [f"--{name}={value}" for name, value in self.settings.items()]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [executor, f"--zygote={zygote}", "-f", "/dev/null",
+                 f"--executor_socket={self.path}", *flags],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                preexec_fn=self._limit if self.descriptors else None, **identity)
+
+    def _limit(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
+
+    def _is_ready(self):
+        assert self.process.poll() is None, self.messages()
+        try:
+            state = self.status()
+        except (OSError, Gone):
+            return False
+        return "reason" not in state and int(state["ready"]) >= int(
+            self.settings.get("pool_size", 4))
+
+    def messages(self):
+        """What it has logged."""
+        return self.log.read_text("utf-8", "replace")
+
+    def connect(self):
+        """A connection."""
+        return Connection(self.path)
+
+    def ask(self, *arguments, **keywords):
+        """One request over a connection of its own; its reply, or Refused."""
+        with self.connect() as connection:
+            reply = connection.ask(*arguments, **keywords)
+        if reply.code != OK:
+            raise Refused(reply)
+        return reply
+
+    def acquire(self, record=b""):
+        """A sandbox."""
+        return Sandbox(self, self.ask(ACQUIRE, 0, record))
+
+    def status(self):
+        """The state, as it tells it."""
+        lines = self.ask(STATUS).bytes.decode().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    def records(self):
+        """The records of all live sandboxes, by number, in order."""
+        found, number = {}, 0
+        while True:
+            reply = self.ask(NEXT, number)
+            if reply.sandbox == 0:
+                return found
+            assert reply.sandbox > number
+            number = reply.sandbox
+            found[number] = reply.bytes
+
+    def tree(self):
+        """All its processes."""
+        return processes.tree(self.process.pid)
+
+    def keeper(self):
+        """The process that was started."""
+        return processes.Process(self.process.pid)
+
+    def launcher(self):
+        """The child of the keeper."""
+        found = [each for each in self.tree() if each.parent == self.process.pid]
+        assert len(found) == 1, found
+        return found[0]
+
+    def _children(self, program):
+        launcher = self.launcher().pid
+        return [each for each in self.tree()
+                if each.parent == launcher and each.program() == program]
+
+    def zygotes(self):
+        """The zygotes, mostly one."""
+        return self._children("vivarium-zygote")
+
+    def zygote(self):
+        """The zygote."""
+        return self.zygotes()[0]
+
+    def supervisors(self):
+        """PID 1 of each sandbox."""
+        return self._children("vivarium-executor")
+
+    def workers(self):
+        """All workers."""
+        parents = {each.pid for each in self.supervisors()}
+        return [each for each in self.tree() if each.parent in parents]
+
+    def stop(self, number=signal.SIGTERM):
+        """Send a signal and wait for the end; its exit status."""
+        self.process.send_signal(number)
+        return self.process.wait(ANSWER_DEADLINE)
+
+    def discard(self):
+        """End it by whatever means and remove its files."""
+        if self.process is not None and self.process.poll() is None:
+            members = self.tree()
+            try:
+                self.stop()
+            except subprocess.TimeoutExpired:
+                for member in members:
+                    if member.alive():
+                        os.kill(member.pid, signal.SIGKILL)
+                self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
