@@ -45,9 +45,10 @@ struct option {
 
 static const struct option options[] = {
     VALUE(STRING, run_directory, "/run/vivarium", 1, 80, "folder of the sockets"),
-    VALUE(STRING, listen, "", 0, TEXT_MAX,
-          "where the web server finds vivarium-fcgi, unix:PATH; empty is fcgi.sock in "
-          "run_directory"),
+    VALUE(
+        STRING, listen, "", 0, TEXT_MAX,
+        "where the web server finds vivarium-fcgi, unix:PATH; empty is web/fcgi.sock in "
+        "run_directory"),
     VALUE(
         STRING, executor_socket, "", 0, TEXT_MAX,
         "where vivarium-fcgi finds vivarium-executor, a path; empty is executor.sock in "
@@ -243,7 +244,7 @@ int settings_check(struct settings *settings, struct viv_error *err) {
     const size_t start = sizeof SOCKET_START - 1;
     char most[QUANTITY_TEXT_SIZE];
 
-    derive(&settings->listen, SOCKET_START, settings, "fcgi.sock");
+    derive(&settings->listen, SOCKET_START, settings, "web/fcgi.sock");
     derive(&settings->executor_socket, "", settings, "executor.sock");
     if (strncmp(settings->listen, SOCKET_START, start) != 0)
         return viv_fail(err, VIV_CONFIG, "listen: " SOCKET_START "PATH is expected");

@@ -6,13 +6,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "common/cleanup.h"
-#include "common/log.h"
-#include "common/settings.h"
+#include "common/command_line.h"
 #include "executor/launcher/keeper.h"
 
 static int own_flag(const char *argument, void *context) {
@@ -24,42 +22,22 @@ static int own_flag(const char *argument, void *context) {
     return 1;
 }
 
-static void print_help(void) {
-    printf("Usage: vivarium-executor [-f FILE] [-t] [--key=value ...]\n"
-           "Makes and keeps the sandboxes of Vivarium.\n\n"
-           "  -f FILE        settings, in place of " VIVARIUM_CONF "\n"
-           "  -t             check the settings and end\n"
-           "  -V, --version  print the version\n"
-           "  -h, --help     print this\n"
-           "  --zygote=PATH  the program that workers are forked from\n\n");
-    settings_print_help(stdout);
-}
-
 int main(int argument_count, char **arguments) {
     CLEANUP(settings_clear) struct settings settings;
     const char *zygote = VIVARIUM_ZYGOTE;
-    enum settings_request request;
-    struct viv_error err;
+    const struct command_line line = {
+        .program = "vivarium-executor",
+        .version = PACKAGE_VERSION,
+        .purpose = "Makes and keeps the sandboxes of Vivarium.",
+        .flags = "  --zygote=PATH  the program that workers are forked from\n",
+        .own_flag = own_flag,
+        .context = &zygote,
+        .check = keeper_check,
+    };
+    int status = command_line_read(&line, argument_count, arguments, &settings);
 
-    settings_init(&settings);
-    if (settings_load(&settings, argument_count, arguments, own_flag, &zygote, &request,
-                      &err)) {
-        fprintf(stderr, "vivarium-executor: %s\n", err.message);
-        return EX_CONFIG;
-    }
-    switch (request) {
-    case SETTINGS_HELP:
-        print_help();
-        return EXIT_SUCCESS;
-    case SETTINGS_VERSION:
-        puts("vivarium-executor " PACKAGE_VERSION);
-        return EXIT_SUCCESS;
-    case SETTINGS_TEST:
-        return EXIT_SUCCESS;
-    case SETTINGS_RUN:
-        break;
-    }
-    viv_log_set_level((enum viv_log_level)viv_log_level_of(settings.log_level));
+    if (status >= 0)
+        return status;
     CLEANUP(close_fd) int program = open(zygote, O_PATH | O_CLOEXEC);
     if (program < 0) {
         fprintf(stderr, "vivarium-executor: cannot open %s: %m\n", zygote);

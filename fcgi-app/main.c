@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/command_line.h"
 #include "common/log.h"
 #include "common/settings.h"
 #include "fcgi-app/adoption.h"
@@ -151,41 +152,25 @@ static int run(const struct settings *settings) {
     return status;
 }
 
-static int test(const struct settings *settings) {
+static int check(const struct settings *settings, struct viv_error *err) {
     struct networks networks;
-    struct viv_error err;
 
-    if (networks_parse(settings->trusted_proxies, &networks, &err)) {
-        fprintf(stderr, "vivarium-fcgi: %s\n", err.message);
-        return EX_CONFIG;
-    }
+    if (networks_parse(settings->trusted_proxies, &networks, err))
+        return -1;
     networks_clear(&networks);
-    puts("vivarium-fcgi: the configuration is right");
-    return EXIT_SUCCESS;
+    return 0;
 }
 
 int main(int argc, char **argv) {
     CLEANUP(settings_clear) struct settings settings;
-    enum settings_request request;
-    struct viv_error err;
+    const struct command_line line = {
+        .program = "vivarium-fcgi",
+        .version = PACKAGE_VERSION,
+        .purpose = "Answers the HTTP requests of Vivarium behind a web server.",
+        .flags = "",
+        .check = check,
+    };
+    int status = command_line_read(&line, argc, argv, &settings);
 
-    settings_init(&settings);
-    if (settings_load(&settings, argc, argv, NULL, NULL, &request, &err)) {
-        fprintf(stderr, "vivarium-fcgi: %s\n", err.message);
-        return EX_CONFIG;
-    }
-    switch (request) {
-    case SETTINGS_HELP:
-        puts("vivarium-fcgi [-f FILE] [-t] [-V] [-h] [--KEY=VALUE ...]");
-        settings_print_help(stdout);
-        return EXIT_SUCCESS;
-    case SETTINGS_VERSION:
-        puts("vivarium-fcgi " PACKAGE_VERSION);
-        return EXIT_SUCCESS;
-    case SETTINGS_TEST:
-        return test(&settings);
-    default:
-        viv_log_set_level((enum viv_log_level)viv_log_level_of(settings.log_level));
-        return run(&settings);
-    }
+    return status < 0 ? run(&settings) : status;
 }

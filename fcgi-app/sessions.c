@@ -95,7 +95,7 @@ static int queue_for(struct sessions *sessions, struct entry *entry,
 
     if (entry->queued >= sessions->limits.max_queued)
         return viv_fail(err, VIV_BUSY,
-                        "The session is busy; %llu calls wait for it already",
+                        "The session is busy, and as many calls wait for it as may: %llu",
                         (unsigned long long)entry->queued);
     waiter_init(&waiter);
     TAILQ_INSERT_TAIL(&entry->queue, &waiter, link);

@@ -16,7 +16,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -107,10 +106,11 @@ __attribute__((noreturn)) static void launcher_main(const struct settings *setti
 
 /* ---- the keeper itself ---- */
 
+/* The user that may ask, besides root and our own. */
 static int find_client(const struct settings *settings, uid_t *client,
                        struct viv_error *err) {
     *client = geteuid();
-    if (geteuid() != 0 || settings->executor_client[0] == '\0')
+    if (geteuid() != 0)
         return 0;
     const struct passwd *entry = getpwnam(settings->executor_client);
     if (!entry)
@@ -118,6 +118,14 @@ static int find_client(const struct settings *settings, uid_t *client,
                         settings->executor_client);
     *client = entry->pw_uid;
     return 0;
+}
+
+int keeper_check(const struct settings *settings, struct viv_error *err) {
+    uid_t client;
+
+    if (isolation_check(ISOLATION_ISOLATED, settings->min_isolation, err))
+        return -1;
+    return find_client(settings, &client, err);
 }
 
 static int block_signals(struct viv_error *err) {
@@ -235,8 +243,7 @@ static int stop_launcher(struct keeper *keeper) {
 }
 
 static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
-    if (isolation_check(ISOLATION_ISOLATED, keeper->settings->min_isolation, err) ||
-        find_client(keeper->settings, &keeper->client, err))
+    if (find_client(keeper->settings, &keeper->client, err))
         return -1;
     raise_descriptor_limit();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -261,8 +268,6 @@ int keeper_run(const struct settings *settings, int program) {
 
     if (set_up(&keeper, program, &err)) {
         viv_log(VIV_LOG_ERROR, "executor_not_started", "reason=\"%s\"", err.message);
-        if (err.code == VIV_CONFIG)
-            status = EX_CONFIG;
     } else {
         viv_log(VIV_LOG_INFO, "executor_started", "socket=%s", settings->executor_socket);
         bool asked = serve(&keeper);

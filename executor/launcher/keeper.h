@@ -11,6 +11,9 @@
 
 #include "common/settings.h"
 
+/* Whether this host can serve what the settings ask for: the tier of isolation, the user. */
+int keeper_check(const struct settings *settings, struct viv_error *err);
+
 /* Runs until SIGTERM, SIGINT or the end of the launcher. `program` is vivarium-zygote,
  * open. Returns the exit status: 0 after a stop that was asked for. */
 int keeper_run(const struct settings *settings, int program);

@@ -72,7 +72,7 @@ static void defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(load(run, ""), 0);
     assert_int_equal(run->request, SETTINGS_RUN);
     assert_string_equal(s->run_directory, "/run/vivarium");
-    assert_string_equal(s->listen, "unix:/run/vivarium/fcgi.sock");
+    assert_string_equal(s->listen, "unix:/run/vivarium/web/fcgi.sock");
     assert_string_equal(s->executor_socket, "/run/vivarium/executor.sock");
     assert_string_equal(s->executor_client, "vivarium");
     assert_true(viv_log_level_of(s->log_level) == VIV_LOG_INFO);
@@ -133,7 +133,7 @@ static void files_have_comments_and_white_space(void **state) {
     assert_int_equal(run->settings.max_files, 7); /* the later line wins */
     assert_int_equal(run->settings.max_code, 2 << 20);
     assert_string_equal(run->settings.run_directory, "/tmp/a b#c");
-    assert_string_equal(run->settings.listen, "unix:/tmp/a b#c/fcgi.sock");
+    assert_string_equal(run->settings.listen, "unix:/tmp/a b#c/web/fcgi.sock");
     assert_string_equal(run->settings.preload, "numpy,scipy.stats");
     assert_int_equal(run->settings.exec_timeout, 500);
 }
