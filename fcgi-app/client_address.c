@@ -145,7 +145,7 @@ static bool take_last(struct slice *list, struct slice *entry) {
 
 void client_address(const struct networks *trusted, const char *peer,
                     const char *forwarded_for, char client[CLIENT_ADDRESS_SIZE]) {
-    struct in6_addr current, next;
+    struct in6_addr current = {0}, next;
     struct slice list = {forwarded_for, forwarded_for ? strlen(forwarded_for) : 0}, entry;
     bool is_ipv4;
 

@@ -18,8 +18,8 @@ struct exec_reply {
     uint64_t execution_count;
 };
 
-/* An exchange_document: writes the body for a struct exec_reply. */
-void exec_reply_write(struct json_out *out, const void *reply);
+/* An exchange_document: writes the body for the struct exec_reply at `context`. */
+void exec_reply_write(struct json_out *out, const void *context);
 
 /* How the execution ended, in a word for the log: "ok", "raised", "timeout", "crash",
  * "resource_limit". */

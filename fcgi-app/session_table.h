@@ -29,7 +29,7 @@ struct entry {
     TAILQ_ENTRY(entry) link;
     LIST_ENTRY(entry) chain;
     enum session_state state;
-    TAILQ_HEAD(, waiter) queue;
+    TAILQ_HEAD(waiter_queue, waiter) queue;
     uint64_t queued;
     char client[CLIENT_ADDRESS_SIZE];
     int64_t created_wall_ms;

@@ -96,7 +96,7 @@ static void details_are_told(void **state) {
 
 static void head_and_options_have_no_body(void **state) {
     struct viv_error err = {VIV_NOT_FOUND, "nothing here"};
-    size_t size;
+    size_t size = 0;
 
     (void)state;
     for (int i = 0; i < 2; i++) {
