@@ -41,7 +41,8 @@ def test_every_flag_stands_in_the_manual(program):
     ("vivarium-fcgi", ["-t", "-f", "/dev/null"], 0),
     ("vivarium-fcgi", ["--nothing=1"], 78),
     ("vivarium-executor", ["--nothing=1"], 78),
-    ("vivarium-executor", ["-f", "/dev/null", "--zygote=/nonexistent"], 69),
+    ("vivarium-executor", ["-f", "/dev/null", "--executor_client=nobody",
+                           "--zygote=/nonexistent"], 69),
 ])
 def test_exit_statuses(program, arguments, status):
     assert sources.run(program, *arguments)[1] == status

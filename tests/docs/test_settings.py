@@ -93,9 +93,13 @@ def test_the_manuals_example_is_settings(tmp_path):
     assert status == 0, said
 
 
-def test_the_installed_web_server_finds_the_socket_of_the_page():
+def test_the_installed_web_server_finds_the_socket():
     path = re.search(r'vivarium_socket = "(.*)"', markdown.read("www-conf/lighttpd.conf.in"))[1]
-    assert f"\nlisten = unix:{path}\n" in markdown.read(PAGE)
+    settings = {setting.key: setting for setting in sources.settings()}
+    name = re.search(r"empty is (\S+) in run_directory", settings["listen"].help)[1]
+    assert path == f'{settings["run_directory"].default}/{name}'
+    assert f"`{path}`" in markdown.read(PAGE)
+
 
 
 # sizes and times as people write them
