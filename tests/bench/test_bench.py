@@ -20,6 +20,8 @@ FIGURES = {"live_to_floor", "live_to_floor_without_client", "bwrap_to_new_pool",
            "session_pss", "sessions_per_second_1", "sessions_per_second_4"}
 GOALS = {"live_to_floor", "bwrap_to_new_no_pool", "file_in_seconds", "body_memory",
          "session_available"}
+# only root may read how much memory the processes of a sandbox share
+OPTIONAL = set() if os.geteuid() == 0 else {"session_pss"}
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,9 @@ def run(tmp_path_factory):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stderr
     results = json.loads(path.read_text())
-    if results["missing"]:
-        cannot(str(results["missing"]))
+    missing = {key: reason for key, reason in results["missing"].items() if key not in OPTIONAL}
+    if missing:
+        cannot(str(missing))
     return done.stdout, results
 
 
@@ -47,7 +50,7 @@ def test_all_rows_are_there(run):
 
 def test_all_figures_are_there(run):
     figures = {figure["key"]: figure for figure in run[1]["figures"]}
-    assert set(figures) == FIGURES
+    assert FIGURES - OPTIONAL <= set(figures) <= FIGURES
     for figure in figures.values():
         # other processes may give back more memory than the sessions take
         assert figure["value"] > 0 or figure["key"] == "session_available", figure
