@@ -99,7 +99,7 @@ class Executor:
     def start(self):
         """Start it, and wait until it has what it keeps ready; returns itself."""
         self.launch()
-        eventually(self._is_ready, within=START_DEADLINE)
+        eventually(self.is_ready, within=START_DEADLINE)
         return self
 
     def launch(self):
@@ -123,7 +123,8 @@ class Executor:
     def _limit(self):
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
-    def _is_ready(self):
+    def is_ready(self):
+        """True when it has what it keeps ready."""
         assert self.process.poll() is None, self.messages()
         try:
             state = self.status()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""How many sandboxes there are: ready ones, taken ones, and what happens when there is no room."""
+
+import time
+
+import pytest
+
+from support import wires
+from support.executor import Refused
+from support.together import at_once, eventually
+from support.wires import ACQUIRE, STATUS, request
+
+
+def count(executor, key):
+    """A number of the executor's state."""
+    return int(executor.status()[key])
+
+
+def refusal(call):
+    """The code with which a request is refused; None when it is not."""
+    try:
+        call()
+    except Refused as refused:
+        assert str(refused)
+        return refused.code
+    return None
+
+
+def test_the_pool_is_filled_again(start):
+    executor = start(pool_size=4)
+    assert count(executor, "ready") == 4
+    taken = [executor.acquire() for _ in range(3)]
+    assert count(executor, "sandboxes") == 3
+    eventually(lambda: count(executor, "ready") == 4)
+    for each in taken:
+        each.end()
+    time.sleep(0.5)
+    assert count(executor, "ready") == 4 and len(executor.supervisors()) == 4
+
+
+def test_without_a_pool_each_is_made_when_it_is_asked_for(start):
+    executor = start(pool_size=0)
+    # one was made at the start, to see that it can be
+    eventually(lambda: not executor.supervisors())
+    for _ in range(3):
+        sandbox = executor.acquire()
+        assert sandbox.call("6 * 7").value == "42"
+        sandbox.end()
+    eventually(lambda: not executor.supervisors())
+    assert count(executor, "ready") == 0
+
+
+@pytest.mark.parametrize("pool_size", [0, 4])
+def test_fifty_at_once(start, pool_size):
+    executor = start(pool_size=pool_size, max_sessions=50)
+    sandboxes = at_once([executor.acquire] * 50)
+    assert len({each.number for each in sandboxes}) == 50
+    answers = at_once([lambda s=sandbox, i=index: s.call(f"x = {i}; x * 2")
+                       for index, sandbox in enumerate(sandboxes)])
+    assert [answer.value for answer in answers] == [str(2 * i) for i in range(50)]
+    assert count(executor, "sandboxes") == 50
+    assert refusal(executor.acquire) == wires.CAPACITY
+    at_once([sandbox.end for sandbox in sandboxes])
+    eventually(lambda: len(executor.supervisors()) == pool_size)
+    assert executor.acquire().call("6 * 7").value == "42"
+
+
+def test_a_full_house_is_capacity(start):
+    executor = start(max_sessions=3)
+    taken = [executor.acquire() for _ in range(3)]
+    assert refusal(executor.acquire) == wires.CAPACITY
+    taken.pop().end()
+    taken.append(executor.acquire())
+    assert refusal(executor.acquire) == wires.CAPACITY
+    for each in taken:
+        assert each.call("1").value == "1"
+
+
+@pytest.mark.parametrize("pool_size", [0, 2])
+def test_those_that_wait_count(start, pool_size):
+    """Not one more is promised than there may be."""
+    executor = start(pool_size=pool_size, max_sessions=3)
+    replies = at_once([lambda: refusal(executor.acquire)] * 10)
+    assert sorted(replies, key=str) == [wires.CAPACITY] * 7 + [None] * 3
+    assert count(executor, "sandboxes") == 3
+
+
+def test_a_host_short_of_memory_is_capacity(start):
+    executor = start(min_free_memory="1000G")
+    assert refusal(executor.acquire) == wires.CAPACITY
+
+
+def test_a_client_that_leaves_while_it_waits(start):
+    executor = start(pool_size=0, max_sessions=2)
+    for _ in range(5):
+        connection = executor.connect()
+        connection.send(request(ACQUIRE))
+        connection.close()
+    eventually(lambda: not executor.supervisors())
+    assert count(executor, "sandboxes") == 0
+    assert refusal(executor.acquire) is None
+
+
+def test_a_client_that_leaves_without_its_sandbox(start):
+    """What it was sent it has never read: nobody would ever end that sandbox."""
+    executor = start(pool_size=2, max_sessions=4)
+    for _ in range(8):
+        connection = executor.connect()
+        connection.send(request(ACQUIRE))
+        time.sleep(0.05)
+        connection.close()
+    eventually(lambda: count(executor, "sandboxes") == 0)
+    eventually(lambda: len(executor.supervisors()) == 2)
+
+
+def test_a_client_that_read_its_sandbox_keeps_it(start):
+    executor = start(pool_size=2)
+    with executor.connect() as connection:
+        reply = connection.ask(ACQUIRE)
+        connection.send(request(STATUS))  # the answer to this it does not read
+        time.sleep(0.2)
+    time.sleep(0.5)
+    assert count(executor, "sandboxes") == 1
+    assert wires.Channel(*reply.descriptors).call("1").value == "1"
+
+
+def test_one_request_at_a_time(start):
+    """A second one while the first waits is refused; the first is answered."""
+    executor = start(pool_size=0)
+    with executor.connect() as connection:
+        connection.send(request(ACQUIRE))
+        connection.send(request(ACQUIRE))
+        replies = [connection.receive(), connection.receive()]
+    assert [reply.code for reply in replies] == [wires.BAD_GATEWAY, wires.OK]
+    assert count(executor, "sandboxes") == 1
+
+
+def test_zygotes_are_replaced_and_sessions_stay(start):
+    executor = start(pool_size=1, zygote_sessions=3)
+    first = executor.zygote()
+    kept = executor.acquire()
+    kept.call("x = 5")
+    addresses = set()
+
+    def another_layout():
+        sandbox = executor.acquire()
+        addresses.add(sandbox.call("id(type)").value)
+        sandbox.end()
+        return len(addresses) > 1
+
+    eventually(another_layout)
+    eventually(lambda: not first.alive())
+    assert kept.call("x").value == "5"
+    eventually(lambda: len(executor.zygotes()) == 1)
+
+
+def test_few_descriptors(start):
+    """Running out of them refuses what comes; what is there goes on, and room is used again."""
+    executor = start(pool_size=0, descriptors=64, max_sessions=1000)
+    taken, refused = [], None
+    while refused is None and len(taken) < 100:
+        refused = refusal(lambda: taken.append(executor.acquire()))
+    assert 5 < len(taken) < 64
+    assert refused in (wires.SYSTEM, wires.CAPACITY, wires.UNAVAILABLE)
+    # connections, too, until none is taken
+    idle = [executor.connect() for _ in range(100)]
+    time.sleep(0.5)
+    for connection in idle:
+        connection.close()
+    for sandbox in taken:
+        assert sandbox.call("6 * 7").value == "42"
+    for sandbox in taken:
+        sandbox.end()
+    assert eventually(executor.acquire).call("1").value == "1"
+    assert executor.process.poll() is None
