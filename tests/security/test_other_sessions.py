@@ -3,7 +3,9 @@
 
 import pytest
 
+from support.client import fresh_id
 from support.program import program
+from support.together import eventually
 
 PLACES = ("/home/earth", "/tmp", "/dev/shm", "/var/tmp", "/run", "/")
 
@@ -116,3 +118,14 @@ def test_an_id_is_no_way_into_the_others_files(client, pair):
     first.exec("open('secret', 'w').write('SECRET')")
     for name in (f"../{first.name}", f"{first.name}/", f"./{first.name}", f"{first.name}/../x"):
         assert client.exec("import os; os.listdir('.')", name).value == []
+
+
+def test_the_layout_of_memory_is_not_the_same_for_ever(start):
+    instance = start(rate_limit=0, pool_size=0, zygote_sessions=2)
+    places = set()
+
+    def another():
+        places.add(instance.client.exec("id(object)", fresh_id()).value)
+        return len(places) > 2
+
+    eventually(another, within=60)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Other processes of the machine: not to be seen, hurt or read from a session."""
 
+import contextlib
+import stat
 import subprocess
 import sys
 
@@ -65,7 +67,7 @@ def test_the_processes_of_the_server(server, session, canary):
     """))
     assert answer.value[0] == 41
     assert all(process.alive() for process in others if not process.nested())
-    assert server.holder_of(f"cage-{canary.name}").alive()
+    assert server.worker_of(canary).alive()
 
 
 def test_no_other_process_is_listed(session):
@@ -89,12 +91,9 @@ def test_no_other_process_is_listed(session):
 def test_no_process_is_left_of_an_attempt(server, session):
     worker = server.worker_of(session)
 
-    def family():  # of the session: of one user in one PID namespace
-        return {process.pid for process in server.tree() if kinship(process) == kinship(worker)}
-
-    def kinship(process):
-        pids = [name for name in process.namespaces() if name.startswith("pid:")]
-        return process.status("Uid"), pids
+    def family():  # under the session's process 1, or in its user's name
+        return {process.pid for process in processes.tree(worker.parent)
+                if process.status("Uid") == worker.status("Uid")}
 
     before = family()
     assert worker.pid in before
@@ -106,7 +105,7 @@ def test_no_process_is_left_of_an_attempt(server, session):
 
 def test_sessions_have_no_process_in_common(server, session, canary):
     session.exec("1")
-    mine, its = server.worker_of(session), server.holder_of(f"cage-{canary.name}")
+    mine, its = server.worker_of(session), server.worker_of(canary)
     assert mine.pid != its.pid
     assert mine.parent != its.parent or not mine.nested()
 
@@ -133,17 +132,41 @@ def test_a_worker_is_nobody_of_the_machine(server, session):
 
 
 def test_a_worker_holds_no_descriptor_of_the_machine(server, session):
+    kinds = session.value(program("""
+        import os, stat
+        kinds = {}
+        for fd in range(1024):
+            try: kinds[str(fd)] = stat.S_IFMT(os.fstat(fd).st_mode)
+            except OSError: pass
+        kinds
+    """))
+    assert {"0", "1", "2"} <= set(kinds)
+    assert len(kinds) <= 8, kinds
+    assert stat.S_IFDIR not in kinds.values(), "an open folder is a way out"
     worker = server.worker_of(session)
-    own = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null", "/home/earth/held-")
-    for path in worker.descriptors().values():
-        assert path.startswith(own), path
+    with contextlib.suppress(PermissionError):  # for root alone to see
+        own = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null")
+        assert all(path.startswith(own) for path in worker.descriptors().values())
+
+
+def test_a_library_brought_along_is_not_mapped(server, session, tmp_path):
+    code = program("""
+        import _ctypes, ctypes, os, shutil
+        shutil.copyfile(_ctypes.__file__, 'brought.so')
+        ctypes.CDLL(os.path.abspath('brought.so'))
+    """)
+    answer = session.exec(code)
+    if server.worker_of(session).nested():  # without a mount of its own it is no boundary
+        assert answer.error_type == "OSError", answer
+    assert outside.run(code, tmp_path).returncode == 0
 
 
 def test_the_namespaces_of_sessions_differ(server, session, canary):
     session.exec("1")
-    mine, its = server.worker_of(session), server.holder_of(f"cage-{canary.name}")
+    mine, its = server.worker_of(session), server.worker_of(canary)
     if not mine.nested():
         return  # this tier has no namespaces; the other tests hold there as well
+    assert mine.parent != its.parent, "two sessions under one process 1"
     own = {"pid", "mnt", "ipc", "net", "uts", "user", "cgroup"}
     for other in (its, processes.find(server.process.pid)):
         shared = {name.partition(":")[0] for name in mine.namespaces() & other.namespaces()}

@@ -18,6 +18,7 @@ import uuid
 from . import processes
 from .client import Client
 from .must import cannot
+from .program import program
 from .together import eventually
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,6 +29,13 @@ STOP_DEADLINE = 20
 # in the environment of every instance; nothing that runs in a session may come to know it
 SECRET_NAME = "SECRET_OF_THE_HOST"
 SECRET = f"secret-{uuid.uuid4().hex}"
+THREADS = program("""
+    import threading
+    _go, _threads = threading.Event(), []
+    while threading.active_count() < {number}:
+        _threads.append(threading.Thread(target=_go.wait))
+        _threads[-1].start()
+""")
 
 
 class DevServer:
@@ -133,17 +141,17 @@ class DevServer:
         return found[0]
 
     def worker_of(self, session):
-        """The process in which the session's code runs; opens a file in it."""
-        name = f"held-{uuid.uuid4().hex}"
-        assert session.exec(f"_held = open('/home/earth/{name}', 'w')").success
-        return self.holder_of(name)
+        """The process in which the session's code runs, known by a number of threads.
 
-    def holder_of(self, name):
-        """The one process that has a file of this name open."""
-        holders = [process for process in self.tree()
-                   if any(path.endswith(name) for path in process.descriptors().values())]
-        assert len(holders) == 1, holders
-        return holders[0]
+        That is all that a worker shows of itself to whoever is not root.
+        """
+        taken = {process.threads for process in self.tree()}
+        number = next(number for number in range(20, 60) if number not in taken)
+        assert session.exec(THREADS.format(number=number)).success
+        workers = [process for process in self.tree() if process.threads == number]
+        assert session.exec("_go.set(); [thread.join() for thread in _threads]").success
+        assert len(workers) == 1, workers
+        return workers[0]
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""
