@@ -10,10 +10,11 @@
 #include "common/error.h"
 #include "fcgi-app/http.h"
 
-/* How long the web server may take for its next bytes, and to take ours. It has the whole
- * body already; it may wait for a slow client before it takes more of an answer. */
+/* How long the web server may take for its next bytes, and to take some of ours. It has
+ * the whole body already; a client that takes nothing of its answer for so long loses it,
+ * and holds the thread no longer. */
 #define FASTCGI_READ_S  60
-#define FASTCGI_WRITE_S 300
+#define FASTCGI_WRITE_S 60
 
 struct fastcgi_request;
 
