@@ -28,6 +28,7 @@ from struct import Struct
 from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursionlimit, settrace
 
 import _vivarium_figures
+import _vivarium_random
 from _vivarium_code import NO_VALUE, evaluate
 from _vivarium_error import describe, describe_bare
 from _vivarium_source import forget
@@ -50,6 +51,7 @@ STATUS_DONE, STATUS_ERROR = b'\0', b'\1'
 PREDEFINED = {'np': 'numpy', 'pd': 'pandas', 'plt': 'matplotlib.pyplot'}
 NOT_PROVIDED = ('pip', 'ensurepip', 'setuptools', 'pkg_resources', '_distutils_hack', 'wheel')
 ONE_THREAD = ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'NUMEXPR_MAX_THREADS')
+PLAIN_LENGTH = 4096      # characters
 RECURSION_LIMIT = 1000   # the least that a call begins and ends with
 MAX_DESCRIPTORS = 1024   # our copies of 0, 1 and 2 are below this and below the limit
 RESERVES = 4             # for so many times in a row that the code uses up all memory
@@ -114,6 +116,10 @@ def prepare(modules):
                         if getattr(finder, '__module__', None) != '_distutils_hack']
     _refuse_threads()
     _fill_reserve()
+    if 'numpy' in _modules:
+        _vivarium_random.learn(_modules['numpy'])
+    if 'matplotlib.font_manager' in _modules:  # else it closes these fonts in each fork
+        _modules['matplotlib.font_manager']._get_font.cache_clear()
     gc.collect()
     gc.freeze()
 
@@ -157,8 +163,7 @@ def begin():
     """Make a fresh fork the interpreter of a session."""
     global _descriptors
     random.seed()
-    if 'numpy' in _modules:
-        _reseed(_modules['numpy'])
+    _vivarium_random.reseed()
     if 'tempfile' in _modules:
         _modules['tempfile'].tempdir = _modules['tempfile']._name_sequence = None
     sys.argv = ['']
@@ -171,15 +176,6 @@ def begin():
     forget('<exec-0>')
     for name in ('stdin', 'stdout', 'stderr'):
         _sys[f'__{name}__'] = _sys[name]
-
-
-def _reseed(numpy):
-    """Give numpy's global generator a state of its own: every fork of the zygote has the same.
-
-    Setting a random state costs a third of seed(), in time and in memory of the session.
-    """
-    words = numpy.frombuffer(os.urandom(624 * 4), 'u4')
-    numpy.random.set_state(('MT19937', words, 624, 0, 0.0))
 
 
 def run(code, stdin, number, max_result):
@@ -206,15 +202,29 @@ def _run(code, stdin, name, max_result):
         value, exc = _guarded(evaluate, code, name, _space)
         answer = _tlv(TAG_STATUS, STATUS_DONE)
         if exc is None and value is not NO_VALUE:
-            rendered, exc = _guarded(render, value, max_result)
+            if _is_plain(value):
+                rendered = render(value, max_result)
+            else:
+                rendered, exc = _guarded(render, value, max_result)
             if exc is None:
                 answer += _tell_value(value, *rendered)
         if exc is not None and not _is_quiet_exit(exc):
             answer = _tell_error(exc, name)
-        _guarded(_flush)
+        if not _is_flushed():
+            _guarded(_flush)
         return answer
     finally:
         value = exc = None  # the frames of the traceback keep this one: else a cycle
+
+
+def _is_plain(value):
+    """Whether rendering VALUE takes no time worth an interrupt and runs no code of the user."""
+    kind = type(value)
+    if kind is int:
+        return value.bit_length() < 64
+    if kind is str:
+        return len(value) < PLAIN_LENGTH
+    return value is None or kind is float or kind is bool
 
 
 def _tell_value(value, text, is_cut):
@@ -364,6 +374,15 @@ def _settle():
         settrace(None)
     if getrecursionlimit() < RECURSION_LIMIT:
         setrecursionlimit(RECURSION_LIMIT)
+
+
+def _is_flushed():
+    """Whether the streams are ours and still write through."""
+    try:
+        return (_sys['stdout'] is _stdout and _stdout.write_through
+                and _sys['stderr'] is _stderr and _stderr.write_through)
+    except (AttributeError, KeyError, ValueError):
+        return False
 
 
 def _flush():

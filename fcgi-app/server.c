@@ -5,10 +5,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/bytes.h"
+#include "common/io.h"
 #include "common/log.h"
 #include "fcgi-app/fastcgi.h"
 #include "fcgi-app/routes.h"
@@ -35,7 +38,7 @@ static void pause_after_failure(struct server *server) {
     viv_time now = viv_now(), last = server->complained;
     int error = errno;
 
-    if (error == EINTR || error == ECONNABORTED)
+    if (error == EINTR || error == ECONNABORTED || error == EAGAIN)
         return;
     /* One line a second for all threads. */
     if (now - last > VIV_SECOND &&
@@ -44,15 +47,35 @@ static void pause_after_failure(struct server *server) {
     nanosleep(&pause, NULL);
 }
 
+/* Lets the next connection, or the end of the listening, wake one thread. */
+static int arm(struct server *server, int operation) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+
+    return epoll_ctl(server->epoll, operation, server->listener, &event);
+}
+
+/* Threads wait in epoll_wait(2) and not in accept(2): that wakes the one that has waited
+ * longest, and all take turns on cold stacks and caches; this wakes the one that waited
+ * last. Returns -1 when there is no connection after all. */
+static int next_connection(struct server *server) {
+    struct epoll_event event;
+
+    if (epoll_wait(server->epoll, &event, 1, -1) <= 0)
+        return -1;
+    int connection = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (connection < 0 && !server->stopping)
+        pause_after_failure(server);
+    arm(server, EPOLL_CTL_MOD);
+    return connection;
+}
+
 static void *run_thread(void *context) {
     struct server *server = context;
 
     while (!server->stopping) {
-        int connection = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
+        int connection = next_connection(server);
         if (connection >= 0)
             serve(server, connection);
-        else if (!server->stopping)
-            pause_after_failure(server);
     }
     pthread_mutex_lock(&server->lock);
     server->running--;
@@ -64,7 +87,7 @@ static void *run_thread(void *context) {
 static void server_init(struct server *server, struct app *app, int listener) {
     pthread_condattr_t attributes;
 
-    *server = (struct server){.app = app, .listener = listener};
+    *server = (struct server){.app = app, .listener = listener, .epoll = -1};
     server->threads = viv_xcalloc(app->settings->threads, sizeof *server->threads);
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -73,12 +96,33 @@ static void server_init(struct server *server, struct app *app, int listener) {
     pthread_condattr_destroy(&attributes);
 }
 
+static int watch_listener(struct server *server, struct viv_error *err) {
+    server->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (server->epoll < 0 || arm(server, EPOLL_CTL_ADD))
+        return viv_fail(err, VIV_SYSTEM, "epoll: %m");
+    /* A connection that is gone by the time of accept(2) must not hold a thread there. */
+    return io_set_nonblocking(server->listener, err);
+}
+
+/* What is left when no thread runs. */
+static void release(struct server *server) {
+    pthread_cond_destroy(&server->ended);
+    pthread_mutex_destroy(&server->lock);
+    free(server->threads);
+    if (server->epoll >= 0)
+        close(server->epoll);
+}
+
 int server_start(struct server *server, struct app *app, int listener,
                  struct viv_error *err) {
     pthread_attr_t attributes;
     int failed = 0;
 
     server_init(server, app, listener);
+    if (watch_listener(server, err)) {
+        release(server);
+        return -1;
+    }
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     pthread_mutex_lock(&server->lock);
@@ -113,14 +157,12 @@ static bool wait_for_threads(struct server *server, viv_time deadline) {
 
 bool server_stop(struct server *server, viv_time deadline) {
     server->stopping = true;
-    /* Wakes every accept(2) with EINVAL. */
+    /* Wakes the threads, one after the other. */
     shutdown(server->listener, SHUT_RDWR);
     if (!wait_for_threads(server, deadline))
         return false;
     for (size_t i = 0; i < server->thread_count; i++)
         pthread_join(server->threads[i], NULL);
-    pthread_cond_destroy(&server->ended);
-    pthread_mutex_destroy(&server->lock);
-    free(server->threads);
+    release(server);
     return true;
 }

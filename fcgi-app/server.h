@@ -14,7 +14,8 @@
 
 struct server {
     struct app *app;
-    int listener; /* borrowed */
+    int listener; /* borrowed; made non-blocking */
+    int epoll;    /* that all threads wait on for it */
     pthread_t *threads;
     size_t thread_count;
     _Atomic bool stopping;

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -81,6 +82,14 @@ static void serve_one(const struct seccomp_filter *filter) {
         _exit(EXIT_FAILURE);
 }
 
+/* What the libraries have freed lies in lists that the first large malloc(3) puts in order. Done
+ * here it writes to these pages once; in a worker it would copy each of them. */
+static void settle_heap(void) {
+    malloc_trim(0);
+    void *volatile large = malloc(100 * 1024); /* volatile, or the compiler drops both */
+    free(large);
+}
+
 int main(int argument_count, char **arguments) {
     const struct spawn_reply ready = {0};
     struct seccomp_filter filter;
@@ -94,11 +103,13 @@ int main(int argument_count, char **arguments) {
     if (level >= 0)
         viv_log_set_level((enum viv_log_level)level);
     if (drop_until_needed(&err) || seccomp_filter_build(&filter, &err) ||
-        python_start(arguments[1], &err) ||
-        io_send_message(LAUNCHER, &ready, sizeof ready, NULL, 0, &err)) {
+        python_start(arguments[1], &err)) {
         viv_log(VIV_LOG_ERROR, "zygote_not_started", "reason=\"%s\"", err.message);
         return EXIT_FAILURE;
     }
+    settle_heap();
+    if (io_send_message(LAUNCHER, &ready, sizeof ready, NULL, 0, &err))
+        return EXIT_FAILURE;
     for (;;)
         serve_one(&filter);
 }

@@ -18,7 +18,7 @@ import types
 
 __builtins__ = dict(vars(builtins))  # the code in the worker may spoil its own
 
-STEMS = ("value", "source", "error", "code", "figures", "")
+STEMS = ("value", "source", "error", "code", "figures", "random", "")
 
 
 def load(folder):
