@@ -259,8 +259,12 @@ static int scan_word(struct scanner *s) {
     if (count_token(s))
         return -1;
     while (s->at < s->size && s->body[s->at] != '"' && !is_space(s->body[s->at]) &&
-           !is_structure(s->body[s->at]))
+           !is_structure(s->body[s->at])) {
+        /* The parser passes over a NUL that follows a number. */
+        if (s->body[s->at] == '\0')
+            return refuse(s, s->at, "a NUL");
         s->at++;
+    }
     return 0;
 }
 

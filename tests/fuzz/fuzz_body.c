@@ -71,7 +71,9 @@ static void compare_with_plain(const uint8_t *data, size_t size) {
         return;
     json_t *plain = json_loadb((const char *)data, size, FLAGS, NULL);
     if (failed) {
-        MUST(!plain);
+        /* jansson passes over a NUL that follows a number. */
+        MUST(!plain || memchr(data, '\0', size));
+        json_decref(plain);
         return;
     }
     json_t *lifted = json_loadb(scan.skeleton.data ? scan.skeleton.data : "",

@@ -151,6 +151,7 @@ static void malformed_strings_are_refused_with_their_offset(void **state) {
         {SLICE("\"\\ud800xudc00\""), "an invalid escape at byte 1"},
         {SLICE("\"a\nb\""), "an unescaped control character at byte 2"},
         {SLICE("\"a\0b\""), "an unescaped control character at byte 2"},
+        {SLICE("{\"a\":1\0}"), "a NUL at byte 6"},
         {SLICE("\"\xff\""), "invalid UTF-8 at byte 1"},
         {SLICE("\"\xc3\""), "invalid UTF-8 at byte 1"},
         {SLICE("\"\xc0\x80\""), "invalid UTF-8 at byte 1"},
