@@ -36,8 +36,8 @@ enum executor_operation {
     EXECUTOR_NEXT = 4,
     /* Ends a sandbox; one that is gone already is no failure. */
     EXECUTOR_END = 5,
-    /* The state of the executor: lines of `key=value`. Keys: tier, sandboxes, ready,
-     * reason (only while it cannot start sandboxes). */
+    /* The state of the executor: lines of `key=value`. Keys: tier, landlock (version of
+     * the interface, 0 for none), sandboxes, ready, reason (only while it cannot start sandboxes). */
     EXECUTOR_STATUS = 6,
 };
 

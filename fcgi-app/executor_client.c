@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -206,10 +207,13 @@ int executor_status(struct executor_client *client, viv_time deadline,
                     struct executor_status *status, struct viv_error *err) {
     const struct executor_message request = {EXECUTOR_STATUS, 0, {NULL, 0}};
     struct reply reply;
+    char landlock[16];
 
     if (ask_plainly(client, &request, &reply, deadline, err))
         return -1;
     copy_value(reply.message.bytes, "tier", status->tier, sizeof status->tier);
+    copy_value(reply.message.bytes, "landlock", landlock, sizeof landlock);
+    status->landlock = (unsigned)strtoul(landlock, NULL, 10);
     copy_value(reply.message.bytes, "reason", status->reason, sizeof status->reason);
     return 0;
 }

@@ -55,7 +55,8 @@ int executor_next(struct executor_client *client, uint64_t after,
 
 struct executor_status {
     char tier[32];
-    char reason[256]; /* why it cannot start sandboxes; "" when it can */
+    unsigned landlock; /* version of the kernel's interface, 0 without Landlock */
+    char reason[256];  /* why it cannot start sandboxes; "" when it can */
 };
 
 int executor_status(struct executor_client *client, viv_time deadline,

@@ -35,6 +35,7 @@ static void ask(struct health *health, struct health_state *state) {
     }
     state->healthy = status.reason[0] == '\0';
     snprintf(state->tier, sizeof state->tier, "%s", status.tier);
+    state->landlock = status.landlock;
     snprintf(state->reason, sizeof state->reason, "%s", status.reason);
 }
 

@@ -19,6 +19,7 @@ struct health_state {
     bool healthy;
     char
         tier[sizeof((struct executor_status *)NULL)->tier]; /* "" while it is not known */
+    unsigned landlock;
     char reason[sizeof((struct executor_status *)NULL)->reason];
 };
 

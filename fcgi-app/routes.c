@@ -78,6 +78,8 @@ static void write_health(struct json_out *out, const void *context) {
     json_out_unsigned(out, report->sessions);
     json_out_raw(out, ",\"version\":\"" PACKAGE_VERSION "\",\"isolation\":{\"tier\":");
     json_out_text(out, report->state.tier[0] ? report->state.tier : "unknown");
+    json_out_raw(out, ",\"landlock_abi\":");
+    json_out_unsigned(out, report->state.landlock);
     json_out_raw(out, "}");
     if (!report->state.healthy) {
         json_out_raw(out, ",\"reason\":");

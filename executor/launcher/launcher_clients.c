@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 #include "common/log.h"
+#include "executor/landlock.h"
 #include "executor/launcher/host_memory.h"
 #include "executor/launcher/isolation.h"
 #include "executor/launcher/launcher_state.h"
@@ -204,11 +205,11 @@ static void status(struct client *client) {
                          : !launcher->proven           ? "starting"
                                                        : NULL;
     char text[EXECUTOR_BYTES_MAX];
-    int size = snprintf(text, sizeof text, "tier=%s\nsandboxes=%u\nready=%u\n%s%s%s",
-                        isolation_name(ISOLATION_ISOLATED),
-                        launcher_count(launcher, SANDBOX_TAKEN),
-                        launcher_count(launcher, SANDBOX_READY), reason ? "reason=" : "",
-                        reason ? reason : "", reason ? "\n" : "");
+    int size = snprintf(
+        text, sizeof text, "tier=%s\nlandlock=%d\nsandboxes=%u\nready=%u\n%s%s%s",
+        isolation_name(ISOLATION_ISOLATED), landlock_abi(),
+        launcher_count(launcher, SANDBOX_TAKEN), launcher_count(launcher, SANDBOX_READY),
+        reason ? "reason=" : "", reason ? reason : "", reason ? "\n" : "");
 
     reply_done(client, 0, (struct slice){text, (size_t)size});
 }

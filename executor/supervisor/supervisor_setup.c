@@ -11,6 +11,7 @@
 
 #include "common/io.h"
 #include "executor/confine.h"
+#include "executor/landlock.h"
 #include "executor/supervisor/session_mounts.h"
 
 #define SET_UP_LIMIT_MS 10000
@@ -108,5 +109,7 @@ int supervisor_set_up(struct supervisor_descriptors *descriptors,
      * it. */
     if (confine_capabilities(UINT64_C(1) << CAP_DAC_OVERRIDE, err))
         return -1;
-    return confine_privileges(err);
+    if (confine_privileges(err))
+        return -1;
+    return landlock_restrict_supervisor(err);
 }

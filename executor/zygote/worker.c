@@ -14,6 +14,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "executor/confine.h"
+#include "executor/landlock.h"
 #include "executor/zygote/python_worker.h"
 #include "executor/worker_wire.h"
 
@@ -91,7 +92,7 @@ static int confine(const struct spawn_request *request, const int fds[SPAWN_FD_C
     if (confine_capabilities(0, err) ||
         confine_resources(request->address_space, request->file_size, request->threads,
                           err) ||
-        confine_privileges(err))
+        confine_privileges(err) || landlock_restrict_worker(err))
         return -1;
     return seccomp_filter_load(filter, err);
 }

@@ -89,17 +89,18 @@ static void other_methods_are_told_which_are_allowed(void **state) {
 static void health_tells_version_sessions_and_isolation(void **state) {
     struct fixture *fixture = *state;
     const char *status, *version, *tier;
-    int count;
+    int count, landlock;
 
     assert_int_equal(ask(fixture, "GET", "/health"), 200);
     json_t *answer = memory_json(&fixture->memory);
-    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:{s:s !} !}", "status",
+    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:{s:s, s:i !} !}", "status",
                                  &status, "active_sessions", &count, "version", &version,
-                                 "isolation", "tier", &tier),
+                                 "isolation", "tier", &tier, "landlock_abi", &landlock),
                      0);
     assert_string_equal(status, "healthy");
     assert_string_equal(version, PACKAGE_VERSION);
     assert_string_equal(tier, "full");
+    assert_int_equal(landlock, 6);
     assert_int_equal(count, 0);
     json_decref(answer);
     assert_int_equal(ask(fixture, "HEAD", "/health"), 200);
