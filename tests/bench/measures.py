@@ -224,6 +224,8 @@ def idle_sessions(report, server, count):
     connection.close()
     report.figure("session_available", f"MemAvailable taken by an idle session, of {count}", "MB",
                   statistics.median(taken) / 1e6, goal=4)
+    report.figure("session_available_spread", "how far the four batches of these differ", "MB",
+                  (max(taken) - min(taken)) / 1e6)
     members = server.sandboxed()
     if len(members) - already != 2 * count:
         raise RuntimeError(f"{len(members) - already} processes for {count} new sessions")
