@@ -66,17 +66,18 @@ static void start_failed(struct launcher *launcher, const struct viv_error *fail
     launcher_fail_waiting(launcher, failure);
 }
 
-/* The lowest slot that no live sandbox has. */
+/* The lowest slot that no live sandbox has: at most their number. */
 static uint32_t free_slot(const struct launcher *launcher) {
-    uint32_t slot = 0;
+    uint32_t count = 0, slot = 0;
 
-    for (const struct managed_sandbox *one = launcher->sandboxes; one;)
-        if (one->sandbox.slot == slot) {
-            slot++;
-            one = launcher->sandboxes;
-        } else {
-            one = one->next;
-        }
+    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        count++;
+    CLEANUP(free_ptr) bool *taken = viv_xcalloc(count + 1, sizeof *taken);
+    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.slot < count)
+            taken[one->sandbox.slot] = true;
+    while (taken[slot])
+        slot++;
     return slot;
 }
 
