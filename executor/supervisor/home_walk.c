@@ -100,11 +100,29 @@ static uint64_t most_turns(int home) {
     return 4 * ((uint64_t)status.f_files + 1);
 }
 
+/* Most homes are empty at most calls; this sees it without opening a stream. */
+static bool is_empty(int home) {
+    _Alignas(struct dirent64) char entries[4 * sizeof(struct dirent64)];
+    ssize_t size =
+        lseek(home, 0, SEEK_SET) ? -1 : getdents64(home, entries, sizeof entries);
+
+    for (ssize_t at = 0; at < size;) {
+        const struct dirent64 *entry = (const struct dirent64 *)(entries + at);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            return false;
+        at += entry->d_reclen;
+    }
+    /* A name that did not fit would come now, or still not fit. */
+    return size > 0 && getdents64(home, entries, sizeof entries) == 0;
+}
+
 int home_walk(int home, int (*each)(const struct home_entry *, void *), void *context) {
     struct walk walk = {.depth = -1};
-    uint64_t turns = most_turns(home);
     int result = 0;
 
+    if (is_empty(home))
+        return 0;
+    uint64_t turns = most_turns(home);
     if (enter(&walk, home, ".", 0))
         return 0;
     while (walk.depth >= 0 && result == 0 && turns-- > 0) {
