@@ -22,6 +22,14 @@ static int own_flag(const char *argument, void *context) {
     return 1;
 }
 
+/* Launcher and supervisors are forks of this process, and in its memory lies the environment, where
+ * an operator may keep secrets. It has been read; nobody needs it any more. */
+static void wipe_environment(void) {
+    for (char **entry = environ; entry && *entry; entry++)
+        explicit_bzero(*entry, strlen(*entry));
+    clearenv();
+}
+
 int main(int argument_count, char **arguments) {
     CLEANUP(settings_clear) struct settings settings;
     const char *zygote = VIVARIUM_ZYGOTE;
@@ -38,6 +46,7 @@ int main(int argument_count, char **arguments) {
 
     if (status >= 0)
         return status;
+    wipe_environment();
     CLEANUP(close_fd) int program = open(zygote, O_PATH | O_CLOEXEC);
     if (program < 0) {
         fprintf(stderr, "vivarium-executor: cannot open %s: %m\n", zygote);

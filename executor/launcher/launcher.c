@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "executor/launcher/host_memory.h"
 #include "executor/launcher/launcher_state.h"
+#include "executor/launcher/unshared_memory.h"
 #include "executor/launcher/user_namespace.h"
 
 #define RETRY_FIRST_MS         100
@@ -48,7 +49,7 @@ static void forget(struct managed_sandbox *managed) {
     zygotes_forget(&managed->launcher->zygotes, managed->sandbox.number);
     event_loop_remove(&managed->launcher->loop, &managed->source);
     close(managed->source.fd);
-    free(managed);
+    unshared_free(managed, sizeof *managed);
 }
 
 /* A start has failed: the client that waits longest hears of it, and the next attempt
@@ -130,14 +131,14 @@ static void supervisor_says(struct event_source *source) {
 }
 
 static int start_sandbox(struct launcher *launcher, struct viv_error *err) {
-    struct managed_sandbox *managed = viv_xcalloc(1, sizeof *managed);
+    struct managed_sandbox *managed = unshared_alloc(sizeof *managed);
 
     managed->launcher = launcher;
     managed->sandbox.number = ++launcher->last_number;
     managed->sandbox.slot = free_slot(launcher);
     if (FIRST_SESSION_ID + managed->sandbox.slot >= OUTER_IDS ||
         sandbox_start(&managed->sandbox, &launcher->setup, err)) {
-        free(managed);
+        unshared_free(managed, sizeof *managed);
         return -1;
     }
     managed->source = (struct event_source){managed->sandbox.control, supervisor_says};

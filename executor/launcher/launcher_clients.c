@@ -14,6 +14,7 @@
 #include "executor/launcher/host_memory.h"
 #include "executor/launcher/isolation.h"
 #include "executor/launcher/launcher_state.h"
+#include "executor/launcher/unshared_memory.h"
 
 #define WAIT_LIMIT_MS 30000
 
@@ -25,15 +26,15 @@ static void drop(struct client *client) {
     *link = client->next;
     event_loop_remove(&client->launcher->loop, &client->source);
     close(client->source.fd);
-    free(client);
+    unshared_free(client, sizeof *client);
 }
 
 /* Sends one reply; a client that does not take it has gone away or floods. */
 static int reply(struct client *client, const struct executor_message *message, int fd) {
-    char bytes[EXECUTOR_MESSAGE_MAX];
-    size_t size = executor_message_put(bytes, message);
+    size_t size = executor_message_put(client->sent, message);
 
-    if (io_send_message(client->source.fd, bytes, size, &fd, fd >= 0 ? 1 : 0, NULL) == 0)
+    if (io_send_message(client->source.fd, client->sent, size, &fd, fd >= 0 ? 1 : 0,
+                        NULL) == 0)
         return 0;
     shutdown(client->source.fd, SHUT_RDWR);
     return -1;
@@ -269,13 +270,12 @@ static void client_left(struct client *client, bool unread) {
 
 static void client_ready(struct event_source *source) {
     struct client *client = (struct client *)source;
-    char bytes[EXECUTOR_MESSAGE_MAX];
     struct executor_message request;
     struct viv_error err;
     size_t fd_count;
     bool unread = left_something_unread(client);
-    ssize_t got =
-        io_receive_message(source->fd, bytes, sizeof bytes, NULL, 0, &fd_count, &err);
+    ssize_t got = io_receive_message(source->fd, client->received,
+                                     sizeof client->received, NULL, 0, &fd_count, &err);
 
     if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
         client_left(client, unread);
@@ -284,7 +284,8 @@ static void client_ready(struct event_source *source) {
     if (got < 0)
         return;
     client->given = 0;
-    if (executor_message_get((struct slice){bytes, (size_t)got}, &request, &err)) {
+    if (executor_message_get((struct slice){client->received, (size_t)got}, &request,
+                             &err)) {
         viv_log(VIV_LOG_WARNING, "client_refused", "reason=\"%s\"", err.message);
         reply_failure(client, &err);
         return;
@@ -293,14 +294,14 @@ static void client_ready(struct event_source *source) {
 }
 
 void launcher_add_client(struct launcher *launcher, int fd) {
-    struct client *client = viv_xcalloc(1, sizeof *client);
+    struct client *client = unshared_alloc(sizeof *client);
 
     client->launcher = launcher;
     client->source = (struct event_source){fd, client_ready};
     if (io_set_nonblocking(fd, NULL) ||
         event_loop_add(&launcher->loop, &client->source, NULL)) {
         close(fd);
-        free(client);
+        unshared_free(client, sizeof *client);
         return;
     }
     client->next = launcher->clients;

@@ -8,7 +8,7 @@
 #include "executor/launcher/sandbox.h"
 #include "executor/launcher/zygotes.h"
 
-/* A sandbox in the launcher's list. */
+/* A sandbox in the launcher's list; in unshared memory, for its record. */
 struct managed_sandbox {
     struct event_source source; /* its control socket */
     struct launcher *launcher;
@@ -16,7 +16,7 @@ struct managed_sandbox {
     struct sandbox sandbox;
 };
 
-/* A connection of vivarium-fcgi. */
+/* A connection of vivarium-fcgi; in unshared memory, for the records that pass through. */
 struct client {
     struct event_source source;
     struct launcher *launcher;
@@ -25,8 +25,9 @@ struct client {
     viv_time waits_until;
     uint64_t order; /* of arrival among those that wait */
     uint64_t given; /* the sandbox that it was sent and may not have read of yet; or 0 */
-    char record[EXECUTOR_BYTES_MAX];
+    char record[EXECUTOR_BYTES_MAX]; /* of the sandbox that it waits for */
     size_t record_size;
+    char received[EXECUTOR_MESSAGE_MAX], sent[EXECUTOR_MESSAGE_MAX];
 };
 
 struct launcher {
