@@ -70,8 +70,9 @@ class Sandbox:
 class Executor:
     """One vivarium-executor. `user` is the number of an ordinary user to run it as."""
 
-    def __init__(self, user=None, descriptors=None, **settings):
+    def __init__(self, user=None, descriptors=None, environment=None, **settings):
         self.user = user
+        self.environment = {**os.environ, **(environment or {})}
         self.descriptors = descriptors  # the hard limit on open files
         self.settings = {"preload": "none", "log_level": "debug", **settings}
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
@@ -117,7 +118,8 @@ class Executor:
             self.process = subprocess.Popen(
                 [executor, f"--zygote={zygote}", "-f", "/dev/null",
                  f"--executor_socket={self.path}", *flags],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
                 preexec_fn=self._limit if self.descriptors else None, **identity)
 
     def _limit(self):
