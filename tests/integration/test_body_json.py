@@ -91,6 +91,14 @@ def test_what_is_not_json(shared, body):
     witness.refused(shared.post(body), 400, "validation")
 
 
+def test_a_refused_body_that_ran_would_be_noticed(session):
+    witness = Witness(session)
+    refusal = session.post(b"{")
+    session.post(GOOD)
+    with pytest.raises(AssertionError, match="ran, or wrote"):
+        witness.refused(refusal, 400, "validation")
+
+
 def test_every_truncation(shared, session):
     witness = Witness(shared)
     for length in range(len(GOOD)):

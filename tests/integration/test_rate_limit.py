@@ -4,6 +4,7 @@
 import pytest
 
 from support.client import exec_target, fresh_id
+from support.server import running
 
 LIMIT = 10
 
@@ -101,9 +102,39 @@ def test_a_rate_of_0_is_none(server):
         assert session.exec("1").status == 200
 
 
-def test_the_rate_is_a_setting(start):
-    instance = start(rate_limit=3)
-    session = instance.client.session(fresh_id())
+@pytest.fixture(scope="module")
+def proxied():
+    """An instance that believes what a proxy on this machine says of its clients."""
+    with running(rate_limit=3, trusted_proxies="127.0.0.1",
+                 max_sessions_per_client=2) as instance:
+        yield instance.client
+
+
+def from_address(client, address, name):
+    """Run code as the proxy of a client at `address`."""
+    return client.request("POST", exec_target(name), b'{"code": "1"}',
+                          {"Content-Type": "application/json", "X-Forwarded-For": address})
+
+
+def test_the_rate_is_a_setting(proxied):
+    session = proxied.session(fresh_id())
     statuses = [session.exec("1").status for _ in range(5)]
     assert statuses == [200, 200, 200, 429, 429]
     assert figures(session.exec("1"))[0] == 3
+
+
+def test_a_trusted_proxy_says_who_the_client_is(proxied):
+    name = fresh_id()
+    statuses = [from_address(proxied, "192.0.2.1", name).status for _ in range(4)]
+    assert statuses == [200, 200, 200, 429]
+    assert from_address(proxied, "192.0.2.2", name).status == 200
+    # what the client itself says to the proxy does not count
+    assert from_address(proxied, "192.0.2.77, 192.0.2.1", name).status == 429
+
+
+def test_the_sessions_of_one_client_can_be_limited(proxied):
+    statuses = [from_address(proxied, "192.0.2.3", fresh_id()).status for _ in range(3)]
+    assert statuses == [200, 200, 503]
+    refused = from_address(proxied, "192.0.2.3", fresh_id())
+    assert refused.error_type == "capacity"
+    assert from_address(proxied, "192.0.2.4", fresh_id()).status == 200

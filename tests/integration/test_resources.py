@@ -29,6 +29,10 @@ def test_far_too_much_memory_is_a_memory_error(session, code):
     assert session.value("kept") == 1
 
 
+def test_what_fits_is_given(session):
+    assert session.value("x = bytearray(700 << 20); len(x) >> 20") == 700
+
+
 @pytest.mark.parametrize("megabyte", ["bytearray(1 << 20)", "np.ones(1 << 17)", "'x' * (1 << 20)"])
 def test_memory_taken_bit_by_bit_comes_to_an_end(small_session, megabyte):
     session = small_session

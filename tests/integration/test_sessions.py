@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sessions: begun by the first call, kept for later ones, each for itself."""
 
+import json
+import socket
 import time
 
 import pytest
@@ -167,6 +169,18 @@ def test_each_place_to_write_is_the_sessions_own(new_session, place):
     assert writer.value(f"open({name!r}).read()") == "secret"
     assert reader.exec(f"open({name!r}).read()").error_type == "FileNotFoundError"
     assert reader.value(f"import os; os.path.basename({name!r}) in os.listdir({place!r})") is False
+
+
+def test_a_client_that_reads_slowly_holds_no_session(client, session):
+    body = json.dumps({"code": "open('f', 'wb').write(b'x' * (9 << 20)); ran = True"}).encode()
+    with client.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(
+            f"POST {session.target} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        assert connection.recv(1) == b"H", "the answer has begun"
+        for _ in range(3):
+            assert session.value("ran") is True
 
 
 def test_a_crowd_of_calls_to_a_few_sessions(new_session):

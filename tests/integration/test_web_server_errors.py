@@ -86,6 +86,11 @@ def test_expecting_to_go_on_is_fine(client):
     assert b'"success":true' in data.replace(b" ", b"")
 
 
+def test_an_old_client_without_a_host_is_served(client):
+    answer = client.raw(b"GET /health HTTP/1.0\r\n\r\n", "GET", "/health")
+    assert answer.status == 200
+
+
 def test_clients_that_leave_in_the_middle_hurt_nobody(client, session):
     session.exec("x = 1")
     head = f"POST {session.target} HTTP/1.1\r\nHost: x\r\n".encode() + JSON

@@ -6,8 +6,10 @@ import dataclasses
 import pathlib
 import re
 
+from support import table
+
 TABLE = pathlib.Path(__file__).with_name("hostile.txt")
-REACHED = "\nprint('reached')\n"
+REACHED = "print('reached')\n"
 
 
 @dataclasses.dataclass
@@ -49,9 +51,7 @@ def is_a(name, wanted):
 def read():
     """All attempts of the table."""
     fronts, attempts = {}, []
-    for section in TABLE.read_text("utf-8").split("\n=== ")[1:]:
-        head, _, code = section.partition("\n\n")
-        name, *lines = head.split("\n")
+    for name, lines, code in table.rows(TABLE):
         kind, _, title = name.partition(": ")
         if kind == "with":
             fronts[title] = code
