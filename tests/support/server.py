@@ -23,6 +23,8 @@ from .together import eventually
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "contrib" / "dev-server"
+# even when the tests are killed no instance goes on for ever
+ENDS_WITH_US = ("/usr/bin/setpriv", "--pdeathsig", "TERM")
 READY = re.compile(r"ready http://127\.0\.0\.1:(\d+)\s*")
 START_DEADLINE = 120
 STOP_DEADLINE = 20
@@ -67,7 +69,7 @@ class DevServer:
         flags = [f"--{name}={value}" for name, value in self.settings.items()]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [COMMAND, "--port", str(self.wanted_port), *flags],
+                [*ENDS_WITH_US, COMMAND, "--port", str(self.wanted_port), *flags],
                 env={**os.environ, "TMPDIR": str(self.scratch), SECRET_NAME: SECRET},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
