@@ -123,6 +123,7 @@ def test_frames_behind_run_close_the_channel(kept):
     kept.channel.send(frame(EXEC, exec_payload("import time; time.sleep(1)\nx = 5"))
                       + frame(RUN) + frame(EXEC, exec_payload("x = 6"), 2) + frame(RUN, b"", 2))
     assert kept.channel.is_closed()
+    time.sleep(0.3)  # the next channel interrupts the code, which must have begun
 
 
 def test_a_client_that_leaves_does_not_stop_the_code(executor, sandbox, canary):
