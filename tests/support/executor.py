@@ -13,7 +13,7 @@ import time
 from . import processes
 from .must import cannot
 from .together import eventually
-from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, RAN, STATUS, Channel,
+from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, STATUS, Channel,
                     Connection, Gone)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -60,10 +60,11 @@ class Sandbox:
     def worker(self):
         """The process that runs its code: the one that has a file of an odd name open."""
         name = f".held-{self.number}-{time.monotonic_ns()}"
-        assert self.call(f"_held = open('{name}', 'w')").outcome == RAN
+        self.call(f"import os\n_held = open('{name}', 'w')\nos.remove('{name}')")
         holders = [each for each in self.executor.workers()
-                   if any(path.endswith(name) for path in each.descriptors().values())]
+                   if any(name in path for path in each.descriptors().values())]
         assert len(holders) == 1, holders
+        self.call("_held.close()\ndel _held")
         return holders[0]
 
 
