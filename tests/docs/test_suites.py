@@ -42,3 +42,9 @@ def test_it_is_in_a_release(suite):
 def test_the_pages_name_it(suite):
     assert f"`tests/{suite}/`" in markdown.read("docs/architecture.md")
     assert re.search(rf"-{suite}\b", markdown.read("CONTRIBUTING.md"))
+
+
+def test_there_is_one_way_to_leave_out_a_test():
+    found = {str(path.relative_to(markdown.ROOT)) for path in markdown.ROOT.glob("tests/*/*.py")
+             if re.search(r"\bpytest\.(mark\.)?(skip|importorskip)", path.read_text("utf-8"))}
+    assert found == {"tests/support/must.py"}

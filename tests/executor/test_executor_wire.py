@@ -8,6 +8,7 @@ import pytest
 
 from support import wires
 from support.executor import Refused
+from support.must import cannot
 from support.together import at_once, eventually
 from support.wires import ACQUIRE, ATTACH, END, NEXT, RECORD, STATUS, request
 
@@ -188,38 +189,48 @@ def test_one_who_never_reads_is_dropped(executor, canary):
     assert executor.status()
 
 
+def as_user(uid, action):
+    """What ACTION returns, a text, in a child that is another user; also what it raises."""
+    if os.geteuid() != 0:
+        cannot("only root can be another user")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setresuid(uid, uid, uid)
+            told = action()
+        except BaseException as error:
+            told = f"raised {error!r}"
+        finally:
+            os.write(writing, str(told).encode())
+            os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        told = pipe.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    return told
+
+
 def test_one_that_may_not_ask_is_refused(executor):
     """By peer credentials: also one that got through the permissions of the file."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can be another user")
+    def ask():
+        with executor.connect() as stranger:
+            try:
+                return f"was answered with {stranger.ask(STATUS).code}"
+            except (wires.Gone, ConnectionError):
+                return "refused"
+
     os.chmod(executor.path, 0o666)
     try:
-        child = os.fork()
-        if child == 0:
-            os.setresuid(12345, 12345, 12345)
-            try:
-                with executor.connect() as stranger:
-                    stranger.ask(STATUS)
-                os._exit(0)
-            except (wires.Gone, ConnectionError):
-                os._exit(7)
-            finally:
-                os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert as_user(12345, ask) == "refused"
     finally:
         os.chmod(executor.path, 0o600)
     assert "event=client_refused uid=12345" in executor.messages()
 
 
 def test_the_client_of_the_settings_may_ask(executor):
-    if os.geteuid() != 0:
-        pytest.skip("only root can be another user")
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setresuid(65534, 65534, 65534)
-            with executor.connect() as client:
-                os._exit(client.ask(STATUS).code)
-        finally:
-            os._exit(1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == wires.OK
+    def ask():
+        with executor.connect() as client:
+            return f"answered with {client.ask(STATUS).code}"
+
+    assert as_user(65534, ask) == f"answered with {wires.OK}"

@@ -10,6 +10,7 @@ import pytest
 
 from support import wires
 from support.executor import NOBODY, Refused
+from support.must import cannot
 from support.processes import find
 from support.together import at_once, eventually, in_background
 from support.wires import ATTACH, CRASHED, RAN, TIMED_OUT
@@ -165,9 +166,12 @@ def test_a_stopped_worker_is_killed_at_its_deadline(sandbox, canary):
 
 # ---- launcher and keeper ----
 
-USERS = [pytest.param(None, id="as it is"),
-         pytest.param(NOBODY, id="an ordinary user",
-                      marks=pytest.mark.skipif(os.geteuid() != 0, reason="it is one already"))]
+@pytest.fixture(params=[None, NOBODY], ids=["as it is", "an ordinary user"])
+def user(request):
+    """Who the executor runs as."""
+    if request.param is not None and os.geteuid() != 0:
+        cannot("only root can be another user")
+    return request.param
 
 
 def busy(executor):
@@ -183,7 +187,6 @@ def busy(executor):
     return running, stopped, idle, waiting
 
 
-@pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_stops_when_it_is_asked_to(start, user, number):
     executor = start(user=user)
@@ -195,7 +198,6 @@ def test_it_stops_when_it_is_asked_to(start, user, number):
     assert not executor.path.exists()
 
 
-@pytest.mark.parametrize("user", USERS)
 @pytest.mark.parametrize("part", ["keeper", "launcher"])
 def test_when_it_is_killed_nothing_is_left(start, user, part):
     executor = start(user=user)
