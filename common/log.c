@@ -21,28 +21,58 @@ int viv_log_level_of(const char *name) {
     return -1;
 }
 
-void viv_log(enum viv_log_level level, const char *event, const char *format, ...) {
-    char line[1024];
-    size_t room = sizeof line - 1;
-    va_list arguments;
+#define LINE_SIZE_MAX   1024
+#define HEAD_SIZE_MAX   64  /* the level and the event */
+#define REASON_SIZE_MAX 600 /* the fields in front of it are cut, it has this much */
 
-    if (level > threshold)
-        return;
-    int head = snprintf(line, room, "level=%s event=%s ", level_names[level], event);
-    if (head < 0 || (size_t)head >= room)
-        return;
-    va_start(arguments, format);
-    int tail = vsnprintf(line + head, room - (size_t)head, format, arguments);
-    va_end(arguments);
-    if (tail < 0)
+static void write_line(enum viv_log_level level, const char *event, const char *fields) {
+    char line[LINE_SIZE_MAX];
+    int size = snprintf(line, sizeof line - 1, "level=%s event=%s%s%s",
+                        level_names[level], event, *fields ? " " : "", fields);
+
+    if (size < 0)
         return;
     size_t length = strlen(line);
-    while (length > 0 && line[length - 1] == ' ')
-        length--;
     line[length++] = '\n';
     /* A log that cannot be written must not stop the service. */
     if (write(STDERR_FILENO, line, length) < 0)
         return;
+}
+
+void viv_log(enum viv_log_level level, const char *event, const char *format, ...) {
+    char fields[LINE_SIZE_MAX - HEAD_SIZE_MAX];
+    va_list arguments;
+
+    if (level > threshold)
+        return;
+    va_start(arguments, format);
+    int size = vsnprintf(fields, sizeof fields, format, arguments);
+    va_end(arguments);
+    if (size >= 0)
+        write_line(level, event, fields);
+}
+
+void viv_log_failure(enum viv_log_level level, const char *event, const char *reason,
+                     const char *format, ...) {
+    char fields[LINE_SIZE_MAX - HEAD_SIZE_MAX];
+    size_t used = 0;
+    va_list arguments;
+
+    if (level > threshold)
+        return;
+    if (format) {
+        va_start(arguments, format);
+        int size = vsnprintf(fields, sizeof fields - REASON_SIZE_MAX, format, arguments);
+        va_end(arguments);
+        if (size < 0)
+            return;
+        used = strlen(fields);
+        fields[used++] = ' ';
+    }
+    memcpy(fields + used, "reason=", sizeof "reason=");
+    used += sizeof "reason=" - 1;
+    viv_log_quote(fields + used, sizeof fields - used, reason);
+    write_line(level, event, fields);
 }
 
 const char *viv_log_quote(char *buffer, size_t size, const char *text) {

@@ -8,7 +8,8 @@
  *
  * writes  level=info event=sandbox_ready sandbox=3 took_us=812
  *
- * Text that is not ours is put into a value through viv_log_quote() only.
+ * Text that is not ours, and every message of a failure, is put into a value through
+ * viv_log_quote() or viv_log_failure() only.
  */
 #ifndef VIV_LOG_H
 #define VIV_LOG_H
@@ -25,6 +26,11 @@ int viv_log_level_of(const char *name);
 
 void viv_log(enum viv_log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The same line with reason="..." behind its fields: why something failed, quoted as
+ * viv_log_quote() does it. `format` may be NULL, for a line without other fields. */
+void viv_log_failure(enum viv_log_level level, const char *event, const char *reason,
+                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Writes `text` as a quoted logfmt value into buffer: printable ASCII as it is, the rest
  * as \xNN, cut to the buffer's size. Returns buffer. */

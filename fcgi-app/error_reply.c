@@ -104,11 +104,11 @@ void error_reply(struct exchange *exchange, const struct viv_error *err,
                  const struct validation_details *details) {
     const struct row *row = &table[err->code < VIV_CODE_COUNT ? err->code : VIV_SYSTEM];
     struct document document = {row->type, err->message, details};
-    char message[128], quoted[VIV_ERROR_MESSAGE_MAX];
+    char message[128];
 
     if (strcmp(row->type, "system") == 0) {
-        viv_log(VIV_LOG_ERROR, "request_failed", "req=%s error=%s", exchange->id,
-                viv_log_quote(quoted, sizeof quoted, err->message));
+        viv_log_failure(VIV_LOG_ERROR, "request_failed", err->message, "req=%s",
+                        exchange->id);
         snprintf(message, sizeof message, "%s (request %s)", public_message(row->status),
                  exchange->id);
         document.message = message;

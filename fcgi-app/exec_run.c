@@ -11,21 +11,18 @@
 
 static void end_sandbox(struct app *app, uint64_t sandbox) {
     struct viv_error err;
-    char quoted[VIV_ERROR_MESSAGE_MAX];
 
     if (sandbox != 0 && executor_end(&app->executor, sandbox, &err))
-        viv_log(VIV_LOG_WARNING, "sandbox_not_ended", "sandbox=%" PRIu64 " error=%s",
-                sandbox, viv_log_quote(quoted, sizeof quoted, err.message));
+        viv_log_failure(VIV_LOG_WARNING, "sandbox_not_ended", err.message,
+                        "sandbox=%" PRIu64, sandbox);
 }
 
 /* Parts with a sandbox that cannot be used any more. Where code ran in the session, its
  * next answer tells the loss. */
 static void drop_sandbox(struct app *app, struct session *session, const char *why) {
     uint64_t sandbox = session->sandbox;
-    char quoted[VIV_ERROR_MESSAGE_MAX];
 
-    viv_log(VIV_LOG_WARNING, "sandbox_lost", "sandbox=%" PRIu64 " reason=%s", sandbox,
-            viv_log_quote(quoted, sizeof quoted, why));
+    viv_log_failure(VIV_LOG_WARNING, "sandbox_lost", why, "sandbox=%" PRIu64, sandbox);
     sessions_set_sandbox(app->sessions, session, 0, -1);
     if (session->execution_count > 0)
         session->lost = SESSION_LOST_ALL;
@@ -47,9 +44,7 @@ static int acquire(struct app *app, struct session *session, struct viv_error *e
                          err)) {
         if (err->code != VIV_CAPACITY)
             return -1;
-        char quoted[VIV_ERROR_MESSAGE_MAX];
-        viv_log(VIV_LOG_INFO, "no_sandbox", "reason=%s",
-                viv_log_quote(quoted, sizeof quoted, err->message));
+        viv_log_failure(VIV_LOG_INFO, "no_sandbox", err->message, NULL);
         return viv_fail(err, VIV_CAPACITY,
                         "There is no room for another session, try again later");
     }

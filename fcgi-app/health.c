@@ -23,11 +23,9 @@ static bool take_kept(struct health *health, struct health_state *state) {
 static void ask(struct health *health, struct health_state *state) {
     struct executor_status status;
     struct viv_error err;
-    char quoted[VIV_ERROR_MESSAGE_MAX];
 
     if (executor_status(health->executor, viv_after_ms(HEALTH_WAIT_MS), &status, &err)) {
-        viv_log(VIV_LOG_WARNING, "executor_not_reached", "error=%s",
-                viv_log_quote(quoted, sizeof quoted, err.message));
+        viv_log_failure(VIV_LOG_WARNING, "executor_not_reached", err.message, NULL);
         state->healthy = false;
         snprintf(state->reason, sizeof state->reason,
                  "vivarium-executor cannot be reached");

@@ -99,10 +99,7 @@ static int work_until_signal(struct app *app, struct adoption *adoption,
 }
 
 static int fail(const struct viv_error *err) {
-    char quoted[VIV_ERROR_MESSAGE_MAX];
-
-    viv_log(VIV_LOG_ERROR, "start_failed", "error=%s",
-            viv_log_quote(quoted, sizeof quoted, err->message));
+    viv_log_failure(VIV_LOG_ERROR, "start_failed", err->message, NULL);
     return err->code == VIV_CONFIG ? EX_CONFIG : EXIT_FAILURE;
 }
 

@@ -25,7 +25,7 @@ static void serve(struct server *server, int connection) {
     struct fastcgi_request *request = fastcgi_begin(connection, &err);
 
     if (!request) {
-        viv_log(VIV_LOG_DEBUG, "connection_without_request", "error=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_DEBUG, "connection_without_request", err.message, NULL);
         return;
     }
     routes_handle(server->app, fastcgi_connection(request));
@@ -43,7 +43,7 @@ static void pause_after_failure(struct server *server) {
     /* One line a second for all threads. */
     if (now - last > VIV_SECOND &&
         atomic_compare_exchange_strong(&server->complained, &last, now))
-        viv_log(VIV_LOG_ERROR, "accept_failed", "error=\"%s\"", strerrordesc_np(error));
+        viv_log_failure(VIV_LOG_ERROR, "accept_failed", strerrordesc_np(error), NULL);
     nanosleep(&pause, NULL);
 }
 

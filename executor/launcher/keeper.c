@@ -100,7 +100,7 @@ __attribute__((noreturn)) static void launcher_main(const struct settings *setti
         viv_fail(&err, VIV_SYSTEM, "open /proc: %m");
     else if (become_launcher(keeper, start.ordinary, &err) == 0)
         _exit(launcher_run(&start));
-    viv_log(VIV_LOG_ERROR, "launcher_not_started", "reason=\"%s\"", err.message);
+    viv_log_failure(VIV_LOG_ERROR, "launcher_not_started", err.message, NULL);
     _exit(EXIT_FAILURE);
 }
 
@@ -196,7 +196,8 @@ static void accept_client(const struct keeper *keeper) {
         return;
     }
     if (io_send_message(keeper->to_launcher, &byte, 1, &fd, 1, NULL))
-        viv_log(VIV_LOG_WARNING, "client_dropped", "reason=\"the launcher is too busy\"");
+        viv_log_failure(VIV_LOG_WARNING, "client_dropped", "the launcher is too busy",
+                        NULL);
 }
 
 /* Serves until a signal asks to stop (true) or the launcher has ended (false). */
@@ -267,12 +268,12 @@ int keeper_run(const struct settings *settings, int program) {
     int status = EXIT_FAILURE;
 
     if (set_up(&keeper, program, &err)) {
-        viv_log(VIV_LOG_ERROR, "executor_not_started", "reason=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_ERROR, "executor_not_started", err.message, NULL);
     } else {
         viv_log(VIV_LOG_INFO, "executor_started", "socket=%s", settings->executor_socket);
         bool asked = serve(&keeper);
-        viv_log(asked ? VIV_LOG_INFO : VIV_LOG_ERROR, "executor_stops", "reason=\"%s\"",
-                asked ? "asked to" : "the launcher ended");
+        viv_log_failure(asked ? VIV_LOG_INFO : VIV_LOG_ERROR, "executor_stops",
+                        asked ? "asked to" : "the launcher ended", NULL);
         status = asked ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (keeper.launcher > 0)

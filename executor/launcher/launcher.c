@@ -62,8 +62,8 @@ static void start_failed(struct launcher *launcher, const struct viv_error *fail
     launcher->failures++;
     launcher->start_at = viv_after_ms(wait_ms);
     snprintf(launcher->reason, sizeof launcher->reason, "%s", failure->message);
-    viv_log(VIV_LOG_ERROR, "sandbox_not_started", "reason=\"%s\" retry_ms=%lld",
-            failure->message, (long long)wait_ms);
+    viv_log_failure(VIV_LOG_ERROR, "sandbox_not_started", failure->message,
+                    "retry_ms=%lld", (long long)wait_ms);
     launcher_fail_waiting(launcher, failure);
 }
 
@@ -174,8 +174,8 @@ static void worker_not_made(void *context, uint64_t sandbox, int error) {
     struct launcher *launcher = context;
     const struct control_message failed = {CONTROL_WORKER_FAILED};
 
-    viv_log(VIV_LOG_WARNING, "worker_not_made", "sandbox=%llu reason=\"%s\"",
-            (unsigned long long)sandbox, strerror(error));
+    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
+                    (unsigned long long)sandbox);
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
         if (one->sandbox.number == sandbox)
             io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
@@ -238,7 +238,7 @@ static void keeper_says(struct event_source *source) {
         launcher_add_client(launcher, fd);
     } else if (got < 0 && err.code == VIV_BAD_GATEWAY) {
         /* recvmsg(2) cuts the descriptor off where there is no room for another one. */
-        viv_log(VIV_LOG_WARNING, "client_dropped", "reason=\"too many open files\"");
+        viv_log_failure(VIV_LOG_WARNING, "client_dropped", "too many open files", NULL);
     } else if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
         event_loop_remove(&launcher->loop, source);
         launcher->stopping = true;
@@ -343,13 +343,13 @@ int launcher_run(const struct launcher_start *start) {
     struct viv_error err;
 
     if (init(&launcher, start, &err)) {
-        viv_log(VIV_LOG_ERROR, "launcher_not_started", "reason=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_ERROR, "launcher_not_started", err.message, NULL);
         return EXIT_FAILURE;
     }
     while (!launcher.stopping) {
         viv_time next = keep_time(&launcher);
         if (event_loop_turn(&launcher.loop, next, &err)) {
-            viv_log(VIV_LOG_ERROR, "launcher_fails", "reason=\"%s\"", err.message);
+            viv_log_failure(VIV_LOG_ERROR, "launcher_fails", err.message, NULL);
             break;
         }
     }

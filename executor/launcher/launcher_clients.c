@@ -286,7 +286,7 @@ static void client_ready(struct event_source *source) {
     client->given = 0;
     if (executor_message_get((struct slice){client->received, (size_t)got}, &request,
                              &err)) {
-        viv_log(VIV_LOG_WARNING, "client_refused", "reason=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_WARNING, "client_refused", err.message, NULL);
         reply_failure(client, &err);
         return;
     }

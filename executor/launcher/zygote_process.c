@@ -101,7 +101,7 @@ static void child_main(const struct zygote_setup *setup, int socket) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     become_zygote(setup, socket, &err);
-    viv_log(VIV_LOG_ERROR, "zygote_not_started", "reason=\"%s\"", err.message);
+    viv_log_failure(VIV_LOG_ERROR, "zygote_not_started", err.message, NULL);
     _exit(1);
 }
 

@@ -131,8 +131,8 @@ static void lost(struct zygote *zygote, const char *reason) {
     zygote->start_at = viv_after_ms(wait_ms);
     if (zygote == current(all))
         snprintf(all->reason, sizeof all->reason, "%s", reason);
-    viv_log(VIV_LOG_ERROR, "zygote_lost", "reason=\"%s\" retry_ms=%lld", reason,
-            (long long)wait_ms);
+    viv_log_failure(VIV_LOG_ERROR, "zygote_lost", reason, "retry_ms=%lld",
+                    (long long)wait_ms);
     send_waiting(all);
 }
 

@@ -39,7 +39,7 @@ struct supervisor {
 };
 
 __attribute__((noreturn)) static void give_up(const struct viv_error *err) {
-    viv_log(VIV_LOG_WARNING, "supervisor_ends", "reason=\"%s\"", err->message);
+    viv_log_failure(VIV_LOG_WARNING, "supervisor_ends", err->message, NULL);
     _exit(1);
 }
 
@@ -66,7 +66,7 @@ static void ask_for_worker(struct supervisor *self) {
 
     if (worker_process_ask(&self->worker, &self->own, &err) == 0)
         return;
-    viv_log(VIV_LOG_WARNING, "worker_not_asked_for", "reason=\"%s\"", err.message);
+    viv_log_failure(VIV_LOG_WARNING, "worker_not_asked_for", err.message, NULL);
     worker_process_forget(&self->worker);
     self->retry_at = viv_after_ms(WORKER_RETRY_MS);
 }
@@ -130,13 +130,12 @@ static void finish_call(struct supervisor *self, struct session_done *done,
 /* A worker that ended before it was ready: what it said of the reason is for the log, for
  * no code of a user had run in it. The next one comes later. */
 static void replace_stillborn(struct supervisor *self) {
-    char text[512], quoted[1024];
+    char text[512];
 
     worker_process_end(&self->worker);
     ssize_t got = read(self->worker.output[1], text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
-    viv_log(VIV_LOG_ERROR, "worker_not_started", "said=%s",
-            viv_log_quote(quoted, sizeof quoted, text));
+    viv_log_failure(VIV_LOG_ERROR, "worker_not_started", text, NULL);
     worker_process_forget(&self->worker);
     if (++self->stillborn == STILLBORN_MAX)
         give_up(&(struct viv_error){VIV_SYSTEM, "no worker can be started"});

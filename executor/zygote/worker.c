@@ -158,7 +158,7 @@ void worker_main(const struct spawn_request *request, const int fds[SPAWN_FD_COU
 
     if (confine(request, fds, filter, &err) || python_begin(&err) ||
         wait_for_parent(&err) || say_ready(&err)) {
-        viv_log(VIV_LOG_ERROR, "worker_not_started", "reason=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_ERROR, "worker_not_started", err.message, NULL);
         _exit(1);
     }
     while (wait_for_call(&reader, &frame, &err) == 0)

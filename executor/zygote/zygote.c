@@ -68,7 +68,8 @@ static void serve_one(const struct seccomp_filter *filter) {
     if (got == 0)
         _exit(EXIT_SUCCESS); /* the launcher is gone */
     if (got != sizeof request || fd_count != SPAWN_FD_COUNT) {
-        viv_log(VIV_LOG_ERROR, "zygote_ends", "reason=\"a message that is no request\"");
+        viv_log_failure(VIV_LOG_ERROR, "zygote_ends", "a message that is no request",
+                        NULL);
         _exit(EXIT_FAILURE);
     }
     int result = fork_worker(fds, &err);
@@ -104,7 +105,7 @@ int main(int argument_count, char **arguments) {
         viv_log_set_level((enum viv_log_level)level);
     if (drop_until_needed(&err) || seccomp_filter_build(&filter, &err) ||
         python_start(arguments[1], &err)) {
-        viv_log(VIV_LOG_ERROR, "zygote_not_started", "reason=\"%s\"", err.message);
+        viv_log_failure(VIV_LOG_ERROR, "zygote_not_started", err.message, NULL);
         return EXIT_FAILURE;
     }
     settle_heap();

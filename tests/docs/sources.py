@@ -130,4 +130,4 @@ def sources(*folders):
 def events():
     """The names of all events of the services' log."""
     text = "".join(path.read_text("utf-8") for path in sources("fcgi-app", "executor", "common"))
-    return set(re.findall(r'\bviv_log\([^"]*?,\s*"(\w+)"', text))
+    return set(re.findall(r'\bviv_log(?:_failure)?\([^"]*?,\s*"(\w+)"', text))

@@ -70,6 +70,46 @@ static void cuts_long_lines_at_one_line(void **state) {
     assert_ptr_equal(strchr(text, '\n'), text + size - 1);
 }
 
+static void tells_why_something_failed(void **state) {
+    char text[4096];
+
+    (void)state;
+    struct capture capture = capture_begin();
+    viv_log_failure(VIV_LOG_ERROR, "lost", "open /a: no", NULL);
+    viv_log_failure(VIV_LOG_INFO, "late", "", "retry_ms=%d", 100);
+    viv_log_failure(VIV_LOG_DEBUG, "quiet", "no", NULL);
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(text, "level=error event=lost reason=\"open /a: no\"\n"
+                              "level=info event=late retry_ms=100 reason=\"\"\n");
+}
+
+static void quotes_the_reason(void **state) {
+    char text[4096];
+
+    (void)state;
+    struct capture capture = capture_begin();
+    viv_log_failure(VIV_LOG_ERROR, "lost", "a\"\nlevel=info event=ready", "x=%s", "y");
+    capture_end(&capture, text, sizeof text);
+    assert_string_equal(
+        text,
+        "level=error event=lost x=y reason=\"a\\x22\\x0alevel=info event=ready\"\n");
+}
+
+static void cuts_long_reasons_inside_their_quotes(void **state) {
+    char text[8192], longer[4096];
+
+    (void)state;
+    memset(longer, 'x', sizeof longer);
+    longer[sizeof longer - 1] = '\0';
+    struct capture capture = capture_begin();
+    viv_log_failure(VIV_LOG_ERROR, "long", longer, "fields=%s", longer);
+    capture_end(&capture, text, sizeof text);
+    size_t size = strlen(text);
+    assert_true(size > 500 && size < sizeof longer);
+    assert_string_equal(text + size - 3, "x\"\n");
+    assert_non_null(strstr(text, "x reason=\"x"));
+}
+
 static void knows_its_levels(void **state) {
     (void)state;
     assert_int_equal(viv_log_level_of("error"), VIV_LOG_ERROR);
@@ -109,6 +149,9 @@ int main(void) {
         cmocka_unit_test(writes_a_line),
         cmocka_unit_test(leaves_out_what_is_below_the_level),
         cmocka_unit_test(cuts_long_lines_at_one_line),
+        cmocka_unit_test(tells_why_something_failed),
+        cmocka_unit_test(quotes_the_reason),
+        cmocka_unit_test(cuts_long_reasons_inside_their_quotes),
         cmocka_unit_test(knows_its_levels),
         cmocka_unit_test(quotes_what_is_not_plain),
         cmocka_unit_test(quotes_into_any_room),
