@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """How many sandboxes there are: ready ones, taken ones, and what happens when there is no room."""
 
+import os
+import resource
 import time
 
 import pytest
 
 from support import wires
 from support.executor import Refused
-from support.together import at_once, eventually
+from support.must import cannot
+from support.together import at_once, eventually, in_background
 from support.wires import ACQUIRE, STATUS, request
 
 
@@ -85,11 +88,6 @@ def test_those_that_wait_count(start, pool_size):
     assert count(executor, "sandboxes") == 3
 
 
-def test_a_host_short_of_memory_is_capacity(start):
-    executor = start(min_free_memory="1000G")
-    assert refusal(executor.acquire) == wires.CAPACITY
-
-
 def test_a_client_that_leaves_while_it_waits(start):
     executor = start(pool_size=0, max_sessions=2)
     for _ in range(5):
@@ -156,7 +154,8 @@ def test_zygotes_are_replaced_and_sessions_stay(start):
 
 def test_few_descriptors(start):
     """Running out of them refuses what comes; what is there goes on, and room is used again."""
-    executor = start(pool_size=0, descriptors=64, max_sessions=1000)
+    executor = start(pool_size=0, max_sessions=1000,
+                     limits={resource.RLIMIT_NOFILE: 64})
     taken, refused = [], None
     while refused is None and len(taken) < 100:
         refused = refusal(lambda: taken.append(executor.acquire()))
@@ -173,3 +172,24 @@ def test_few_descriptors(start):
         sandbox.end()
     assert eventually(executor.acquire).call("1").value == "1"
     assert executor.process.poll() is None
+
+
+def test_few_processes(start):
+    """A worker that cannot be made now is made when there is room; the call waits for it."""
+    if os.geteuid() != 0:
+        cannot("only root can be a user that has no other process")
+    # keeper, launcher, zygote, two for each sandbox, and one that is there while a worker is made
+    executor = start(pool_size=0, user=54321, limits={resource.RLIMIT_NPROC: 3 + 2 * 3 + 1})
+    taken = [executor.acquire() for _ in range(3)]
+    pending = in_background(executor.acquire)
+    eventually(lambda: "event=worker_not_made" in executor.messages())
+    assert not pending.done()
+    for sandbox in taken:
+        assert sandbox.call("6 * 7").value == "42"
+    taken.pop().end()
+    sandbox = pending.result(60)
+    assert sandbox.call("6 * 7").value == "42"
+    # the same for a sandbox that is there already, whose files wait for the next worker
+    sandbox.call("open('kept', 'w').write('here')")
+    assert sandbox.call("import os; os._exit(1)").outcome == wires.CRASHED
+    assert sandbox.call("open('kept').read()").value == '"here"'

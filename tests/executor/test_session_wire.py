@@ -182,6 +182,29 @@ def test_many_channels_to_one_sandbox(executor, sandbox, canary):
     assert sandbox.call("x").value == "5"
 
 
+NO_ROOM, IN_THE_WAY, NOT_WRITTEN = 1, 2, 3
+
+REFUSED_FILES = {
+    "a folder in the way": ([("new", b"x"), ("folder", b"x")], IN_THE_WAY, 1),
+    "a file in the way": ([("new", b"x"), ("kept/below", b"x")], IN_THE_WAY, 1),
+    "a link in the way": ([("new", b"x"), ("link/below", b"x")], IN_THE_WAY, 1),
+    "no room": ([("small", b"x"), ("large", bytes(300 << 20))], NO_ROOM, 1),
+    "a name that leads out": ([("new", b"x"), ("../new", b"x")], NOT_WRITTEN, 1),
+    "a name that is absolute": ([("/tmp/new", b"x")], NOT_WRITTEN, 0),
+    "no name": ([("", b"x")], NOT_WRITTEN, 0),
+}
+
+
+@pytest.mark.parametrize("files, reason, which", REFUSED_FILES.values(), ids=REFUSED_FILES)
+def test_files_that_cannot_be_placed(kept, files, reason, which):
+    """Nothing has run, and the home is as it was."""
+    kept.call("import os\nos.mkdir('folder')\nos.symlink('/tmp', 'link')")
+    answer = kept.call("x = 6\nopen('ran', 'w')", files)
+    assert answer.refused == (reason, which)
+    listing = kept.call("sorted(os.listdir()), os.listdir('folder'), os.listdir('/tmp')").value
+    assert listing.replace(" ", "") == '[["folder","kept","link"],[],[]]'
+
+
 def test_the_largest_call(sandbox, canary):
     code = "#" * (16 << 20)
     stdin = b"y" * (16 << 20)

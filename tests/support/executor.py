@@ -69,12 +69,18 @@ class Sandbox:
 
 
 class Executor:
-    """One vivarium-executor. `user` is the number of an ordinary user to run it as."""
+    """One vivarium-executor.
 
-    def __init__(self, user=None, descriptors=None, environment=None, **settings):
+    `user` is the number of an ordinary user to run it as, `limits` has resources and their hard
+    limits, `environment` is added to what it inherits, and `meminfo` is a file that it sees in
+    place of /proc/meminfo.
+    """
+
+    def __init__(self, user=None, limits=None, environment=None, meminfo=None, **settings):
         self.user = user
+        self.limits = limits
         self.environment = {**os.environ, **(environment or {})}
-        self.descriptors = descriptors  # the hard limit on open files
+        self.meminfo = meminfo
         self.settings = {"preload": "none", "log_level": "debug", **settings}
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
         self.path = self.home / "run" / "executor.sock"
@@ -114,17 +120,21 @@ class Executor:
             os.chown(self.path.parent, self.user, self.user)
         elif os.geteuid() == 0:
             self.settings.setdefault("executor_client", "nobody")
-        flags = [f"--{name}={value}" for name, value in self.settings.items()]
+        command = [executor, f"--zygote={zygote}", "-f", "/dev/null",
+                   f"--executor_socket={self.path}",
+                   *(f"--{name}={value}" for name, value in self.settings.items())]
+        if self.meminfo:
+            command = ["unshare", "--mount", "sh", "-c",
+                       'mount --bind "$0" /proc/meminfo && exec "$@"', self.meminfo, *command]
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [executor, f"--zygote={zygote}", "-f", "/dev/null",
-                 f"--executor_socket={self.path}", *flags],
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
-                preexec_fn=self._limit if self.descriptors else None, **identity)
+                preexec_fn=self._limit if self.limits else None, **identity)
 
     def _limit(self):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
+        for which, value in self.limits.items():
+            resource.setrlimit(which, (value, value))
 
     def is_ready(self):
         """True when it has what it keeps ready."""
