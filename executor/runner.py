@@ -143,18 +143,17 @@ def _warm_up(pandas, pyplot):
         pandas.read_csv(io.StringIO(frame.to_csv(index=False)))
         repr(frame), frame._repr_html_()
     if pyplot is not None:
-        with pyplot.rc_context():
-            figure, (left, right) = pyplot.subplots(1, 2)
-            left.plot([1, 3, 2], label='line')
-            left.scatter([0, 1], [1, 2])
-            left.set(title='title', xlabel='x', ylabel='y')
-            left.legend()
-            left.grid(True)
-            right.bar(['a', 'b'], [1, 2])
-            right.hist([1, 2, 2])
-            figure.tight_layout()
-            figure.savefig(io.BytesIO(), format='png')
-            pyplot.close('all')
+        figure, (left, right) = pyplot.subplots(1, 2)
+        left.plot([1, 3, 2], label='line')
+        left.scatter([0, 1], [1, 2])
+        left.set(title='title', xlabel='x', ylabel='y')
+        left.legend()
+        left.grid(True)
+        right.bar(['a', 'b'], [1, 2])
+        right.hist([1, 2, 2])
+        figure.tight_layout()
+        figure.savefig(io.BytesIO(), format='png')
+        pyplot.close('all')
 
 
 # In the worker

@@ -113,7 +113,7 @@ class Worker:
         """Wait for the end of the call; raise Died if there is none."""
         answer, deadline = b"", time.monotonic() + PATIENCE
         while len(answer) < 4 or len(answer) < 4 + struct.unpack_from("<I", answer)[0]:
-            ready = self._wait(deadline)
+            ready = self._wait(deadline, [self.channel])
             if self.channel in ready:
                 try:
                     data = self.channel.recv(1 << 20)
@@ -128,10 +128,10 @@ class Worker:
         """Wait until TEXT has been printed."""
         deadline = time.monotonic() + PATIENCE
         while text.encode() not in self.seen[self.stdout]:
-            self._wait(deadline)
+            self._wait(deadline, [])
 
-    def _wait(self, deadline):
-        ready = select.select([self.channel, *self.seen], [], [],
+    def _wait(self, deadline, channels):
+        ready = select.select([*channels, *self.seen], [], [],
                               max(0, deadline - time.monotonic()))[0]
         if not ready:
             self.kill()

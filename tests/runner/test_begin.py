@@ -52,6 +52,10 @@ def test_sys_is_that_of_an_interactive_interpreter(worker):
     assert worker.value("import sys\n[sys.argv, sys.path[0]]") == [[""], ""]
 
 
+def test_temporary_files_go_where_the_session_has_room(worker):
+    assert worker.value("import tempfile; tempfile.gettempdir()") == str(worker.home)
+
+
 CHANCE = ("import random, uuid, tempfile, os\n"
           "[random.random(), str(uuid.uuid4()), tempfile.mktemp(), os.urandom(8).hex()]")
 

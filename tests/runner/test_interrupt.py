@@ -138,6 +138,22 @@ def test_a_late_interrupt_that_was_blocked_is_ignored(worker):
     assert worker.value("[sum(range(10000)), 5][1]") == 5
 
 
+def test_an_interrupt_before_the_code_begins_is_not_lost(worker):
+    worker.run("import os, sys\nclass S:\n    def __del__(self): os.kill(os.getpid(), 2)\n"
+               "sys.stdout = S()")  # ends when the next call puts back the real one
+    result = worker.run("print('ran')")
+    assert (result.error, result.line, result.out) == ("KeyboardInterrupt", None, "")
+    assert worker.run("print('ran')").out == "ran\n"
+
+
+def test_signals_that_an_earlier_call_blocked(worker):
+    worker.run("import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))")
+    worker.send("print('go')\nwhile True: pass")
+    worker.wait_for("go")
+    worker.interrupt()
+    assert worker.receive().error == "KeyboardInterrupt"
+
+
 def test_a_handler_of_the_code_serves_only_its_own_call(worker):
     worker.run("import signal, time\nseen = []\nsignal.signal(2, lambda *a: seen.append(1))")
     worker.interrupt()

@@ -20,6 +20,7 @@ def tight(bare_zygote, tmp_path):
     "x = 1\nx = bytearray(10**10)",
     "hoard = []\nwhile True: hoard.append(bytearray(1 << 20))",
     "hoard = []\nwhile True: hoard.append(object())",
+    "hoard = [None] * 4_000_000\nfor n in range(4_000_000): hoard[n] = object()",
 ])
 def test_running_out_is_told_with_the_line(tight, code):
     for _ in range(2):

@@ -116,6 +116,17 @@ def test_tracebacks_survive_a_patched_traceback_module(worker):
         assert result.traceback.endswith("ZeroDivisionError: division by zero")
 
 
+def test_hooks_that_watch_the_code_end_with_its_call(worker):
+    worker.run("import sys\ndef t(*a): return t\nsys.settrace(t); sys.setprofile(t)")
+    assert worker.value("sys.gettrace() is sys.getprofile() is None") is True
+
+
+def test_the_builtins_are_the_real_ones_again(worker):
+    worker.run("del __builtins__")
+    assert worker.value("import builtins; builtins.helper = 5; helper") == 5
+    assert worker.value("__builtins__ is builtins") is True
+
+
 def test_an_alarm_ends_with_its_call(worker):
     """It would end the process, whose disposition for it is the default."""
     assert worker.run("import signal, time; signal.setitimer(signal.ITIMER_REAL, 0.2)").ok

@@ -54,6 +54,11 @@ def test_c_and_python_write_in_order(worker):
     assert result.out == "a\nb\nc\nd\ne\n"
 
 
+def test_much_output_is_whole_after_the_code_made_the_pipe_not_block(worker):
+    worker.run("import os; os.set_blocking(1, False)")
+    assert worker.run("print('x' * 1_000_000)").out == "x" * 1_000_000 + "\n"
+
+
 def test_the_streams_look_like_those_of_an_interpreter(worker):
     assert worker.value("import sys\n[[s.encoding, s.errors, s.fileno(), s.name, s.mode,"
                         " s.isatty(), s is o] for s, o in ((sys.stdout, sys.__stdout__),"

@@ -9,11 +9,13 @@ with its pid.
 import builtins
 import json
 import os
+import random
 import resource
 import signal
 import socket
 import struct
 import sys
+import tempfile
 import types
 
 __builtins__ = dict(vars(builtins))  # the code in the worker may spoil its own
@@ -68,6 +70,8 @@ def become_worker(runner, fds, order):
     if "memory" in order:
         resource.setrlimit(resource.RLIMIT_AS, (order["memory"], order["memory"]))
     run = runner.run
+    random.seed(0)  # as after a fork that Python does not know of
+    os.environ["TMPDIR"] = order["home"]
     runner.begin()
     serve(channel, run)
 
@@ -76,6 +80,7 @@ def main(folder, modules, control):
     control = socket.socket(fileno=control)
     runner = load(folder)
     runner.prepare(modules)
+    tempfile.gettempdir()  # as a library may while it is imported
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control.send(b"ready")
     while True:
