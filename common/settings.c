@@ -104,7 +104,7 @@ static const struct option options[] = {
           "first of the user ids that sandboxes have, where vivarium-executor runs as "
           "root"),
     VALUE(COUNT, zygote_sessions, "1000", 1, 1000000,
-          "the warm interpreter is replaced after so many sessions"),
+          "the warm interpreter is replaced after so many workers"),
     VALUE(DURATION, zygote_age, "1h", 1000, 30 * DAY, "and when it is so old"),
 };
 
