@@ -123,7 +123,7 @@ class Part:
         now = time.monotonic()
         if now - self.started > 2 * LAST_DELAY:
             self.delay = FIRST_DELAY
-        log("warning", "part-ended", part=self.name, status=describe(status),
+        log("warning", "part_ended", part=self.name, status=describe(status),
             again_in_ms=round(self.delay * 1000))
         self.pid = None
         self.start_at = now + self.delay
