@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command line of a service: settings from all sources, and the requests to print the help
- * or the version or to check the configuration, which both services answer alike.
+ * The command line of a service: settings from all sources, and the requests to print
+ * the help or the version or to check the configuration, which both services answer
+ * alike.
  */
 #ifndef VIV_COMMAND_LINE_H
 #define VIV_COMMAND_LINE_H
@@ -20,8 +21,9 @@ struct command_line {
     int (*check)(const struct settings *settings, struct viv_error *err);
 };
 
-/* Reads it into *settings, which the caller clears, and sets the level of the log. Returns -1
- * when the service is to run, or else the exit status: all has been printed. */
+/* Reads it into *settings, which the caller clears, and sets the level of the log.
+ * Returns -1 when the service is to run, or else the exit status: all has been
+ * printed. */
 int command_line_read(const struct command_line *line, int count, char *const *arguments,
                       struct settings *settings);
 

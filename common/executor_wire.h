@@ -37,13 +37,14 @@ enum executor_operation {
     /* Ends a sandbox; one that is gone already is no failure. */
     EXECUTOR_END = 5,
     /* The state of the executor: lines of `key=value`. Keys: tier, landlock (version of
-     * the interface, 0 for none), sandboxes, ready, reason (only while it cannot start sandboxes). */
+     * the interface, 0 for none), sandboxes, ready, reason (only while it cannot start
+     * sandboxes). */
     EXECUTOR_STATUS = 6,
 };
 
 struct executor_message {
     uint16_t what;      /* enum executor_operation, or in a reply enum viv_code */
-    uint64_t sandbox;   /* its number, from 1; never used again */
+    uint64_t sandbox;   /* above 0 and growing, also over restarts of the executor */
     struct slice bytes; /* borrowed; in a reply with a code, the message */
 };
 

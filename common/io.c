@@ -163,9 +163,13 @@ ssize_t io_receive_message(int fd, void *data, size_t size, int *fds, size_t fds
     if (got < 0)
         return viv_fail(err, VIV_SYSTEM, "recvmsg: %m");
     size_t taken = take_fds(&message, fds, fds_max, &excess);
-    if (excess > 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
+    /* recvmsg(2) cuts off the descriptors that the process has no room for. */
+    bool no_room = excess == 0 && (message.msg_flags & MSG_CTRUNC);
+    if (no_room || excess > 0 || (message.msg_flags & MSG_TRUNC)) {
         for (size_t i = 0; i < taken; i++)
             close(fds[i]);
+        if (no_room)
+            return viv_fail(err, VIV_CAPACITY, "too many open files");
         return viv_fail(err, VIV_BAD_GATEWAY,
                         "message too long or with too many descriptors");
     }

@@ -24,8 +24,8 @@ int io_wait(int fd, bool for_writing, viv_time deadline, struct viv_error *err);
 int io_read_full(int fd, void *data, size_t size, viv_time deadline,
                  struct viv_error *err);
 
-/* Writes all of the vectors, which it uses up. The same failures; no SIGPIPE for sockets.
- */
+/* Writes all of the vectors, which it uses up. The same failures; no SIGPIPE for
+ * sockets. */
 int io_write_full(int fd, struct iovec *vectors, int count, viv_time deadline,
                   struct viv_error *err);
 

@@ -66,10 +66,9 @@ struct session_exec {
 #define SESSION_EXEC_SIZE 65
 
 enum session_refusal {
-    SESSION_NO_ROOM = 1, /* the files do not fit into the session */
-    SESSION_IN_THE_WAY =
-        2, /* a folder, or something that is no folder, stands at its name */
-    SESSION_NOT_WRITTEN = 3 /* another failure */
+    SESSION_NO_ROOM = 1,     /* the files do not fit into the session */
+    SESSION_IN_THE_WAY = 2,  /* what is no file, or a file in place of a folder */
+    SESSION_NOT_WRITTEN = 3, /* another failure */
 };
 
 struct session_refused {
@@ -161,8 +160,9 @@ enum session_claim {
 int session_claims_get(struct slice payload, struct slice claims[CLAIM_COUNT],
                        struct viv_error *err);
 
-/* Checks what each tag demands: a status; its size, where a claim has one; a type where the
- * status is an exception. Nothing is said of the texts. Fails with VIV_BAD_GATEWAY. */
+/* Checks what each tag demands: a status; its size, where a claim has one; a type
+ * where the status is an exception. Nothing is said of the texts. Fails with
+ * VIV_BAD_GATEWAY. */
 int session_claims_check(const struct slice claims[CLAIM_COUNT], struct viv_error *err);
 
 #endif

@@ -51,8 +51,8 @@ struct namespace_kind {
 
 extern const struct namespace_kind namespace_kinds[NAMESPACE_COUNT];
 
-/* What a worker is made from: its namespaces, then its ends of the channel and the pipes.
- */
+/* What a worker is made from: its namespaces, then its ends of the channel and
+ * the pipes. */
 enum { SPAWN_CHANNEL = NAMESPACE_COUNT, SPAWN_STDOUT, SPAWN_STDERR, SPAWN_FD_COUNT };
 
 /* Launcher to zygote, with SPAWN_FD_COUNT descriptors. */

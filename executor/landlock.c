@@ -107,7 +107,8 @@ static int add_rule(int ruleset, const struct rule *rule, uint64_t known,
 static int restrict_to(const struct rule *rules, size_t count, uint64_t scopes,
                        struct viv_error *err) {
     const int abi = landlock_abi();
-    /* An older kernel takes the longer structure as long as what it does not know is zero. */
+    /* An older kernel takes the longer structure as long as what it does not know is
+     * zero. */
     const struct ruleset_attributes attributes = {
         .handled_access_fs = known_rights(abi),
         .handled_access_net = abi >= 4 ? NET_BIND_TCP | NET_CONNECT_TCP : 0,

@@ -22,8 +22,9 @@ static int own_flag(const char *argument, void *context) {
     return 1;
 }
 
-/* Launcher and supervisors are forks of this process, and in its memory lies the environment, where
- * an operator may keep secrets. It has been read; nobody needs it any more. */
+/* Launcher and supervisors are forks of this process, and in its memory lies the
+ * environment, where an operator may keep secrets. It has been read; nobody needs it
+ * any more. */
 static void wipe_environment(void) {
     for (char **entry = environ; entry && *entry; entry++)
         explicit_bzero(*entry, strlen(*entry));

@@ -41,10 +41,10 @@ void worker_call_put(char *to, const struct worker_call *call);
 int worker_call_get(struct slice payload, struct worker_call *call, struct slice *code,
                     struct slice *standard_input, struct viv_error *err);
 
-/* Takes the RESULT of the call with that nonce (SESSION_NONCE_SIZE bytes) and number, and no
- * other; *claims borrows from it and has the form that session_wire.h demands, for what the
- * client would refuse is the worker's fault, not the supervisor's. Fails with
- * VIV_BAD_GATEWAY. */
+/* Takes the RESULT of the call with that nonce (SESSION_NONCE_SIZE bytes) and number,
+ * and no other; *claims borrows from it and has the form that session_wire.h demands,
+ * for what the client would refuse is the worker's fault, not the supervisor's. Fails
+ * with VIV_BAD_GATEWAY. */
 int worker_result_get(const struct frame *frame, const unsigned char *nonce,
                       uint32_t number, struct slice *claims, struct viv_error *err);
 

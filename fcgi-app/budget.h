@@ -21,8 +21,8 @@ struct budget_share {
     uint64_t amount;
 };
 
-/* Takes `amount` more into the share. False, and nothing is taken, when it is not there.
- */
+/* Takes `amount` more into the share. False, and nothing is taken, when it is
+ * not there. */
 bool budget_take(struct budget_share *share, uint64_t amount);
 
 /* Gives back `amount` of what the share holds. */

@@ -31,9 +31,9 @@ struct exchange {
 /* Writes one document, the same at each call. */
 typedef void exchange_document(struct json_out *out, const void *context);
 
-/* Sends the answer: the head with `status`, and the document unless the method is HEAD or
- * OPTIONS. It is the end of the connection's request: what borrows from it is gone. Only the
- * first answer of an exchange counts. */
+/* Sends the answer: the head with `status`, and the document unless the method is HEAD
+ * or OPTIONS. It is the end of the connection's request: what borrows from it is gone.
+ * Only the first answer of an exchange counts. */
 void exchange_answer(struct exchange *exchange, int status, exchange_document *document,
                      const void *context);
 

@@ -21,6 +21,10 @@
 #define EXECUTOR_ACQUIRE_MS 10000
 #define EXECUTOR_ANSWER_MS  3000
 
+/* Sizes of its texts, each with its end. */
+#define EXECUTOR_TIER_SIZE   32
+#define EXECUTOR_REASON_SIZE 256
+
 struct executor_client {
     const char *path; /* of the socket; borrowed */
     pthread_mutex_t lock;
@@ -54,11 +58,13 @@ int executor_next(struct executor_client *client, uint64_t after,
                   struct executor_entry *entry, struct viv_error *err);
 
 struct executor_status {
-    char tier[32];
+    char tier[EXECUTOR_TIER_SIZE];
     unsigned landlock; /* version of the kernel's interface, 0 without Landlock */
-    char reason[256];  /* why it cannot start sandboxes; "" when it can */
+    char reason[EXECUTOR_REASON_SIZE]; /* why it cannot start sandboxes; "" when it can */
 };
 
+/* The state of the executor. Waits until `deadline`; fails as said above. Texts that are
+ * too long for their place are cut; *status is the state on success only. */
 int executor_status(struct executor_client *client, viv_time deadline,
                     struct executor_status *status, struct viv_error *err);
 

@@ -135,7 +135,8 @@ const struct http_connection *fastcgi_connection(const struct fastcgi_request *r
 }
 
 void fastcgi_free(struct fastcgi_request *request) {
-    /* Without an answer the connection is still open; otherwise there is nothing left to do. */
+    /* Without an answer the connection is still open; otherwise there is nothing left
+     * to do. */
     FCGX_Free(&request->fcgx, 1);
     free(request);
 }

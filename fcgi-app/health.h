@@ -17,10 +17,9 @@
 
 struct health_state {
     bool healthy;
-    char
-        tier[sizeof((struct executor_status *)NULL)->tier]; /* "" while it is not known */
-    unsigned landlock;
-    char reason[sizeof((struct executor_status *)NULL)->reason];
+    char tier[EXECUTOR_TIER_SIZE]; /* "" while it is not known */
+    unsigned landlock;             /* as in struct executor_status */
+    char reason[EXECUTOR_REASON_SIZE];
 };
 
 struct health {
@@ -34,6 +33,8 @@ struct health {
 void health_init(struct health *health, struct executor_client *executor);
 void health_clear(struct health *health);
 
+/* Fills *state with the answer that is kept, or asks for one. An executor that gives none
+ * is a state as well: not healthy, and the reason says so. */
 void health_get(struct health *health, struct health_state *state);
 
 #endif

@@ -17,16 +17,16 @@
 
 struct http_connection {
     void *context;
-    /* The value of a variable as REQUEST_METHOD, or NULL. Valid until the request ends.
-     */
+    /* The value of a variable as REQUEST_METHOD, or NULL. Valid until the
+     * request ends. */
     const char *(*variable)(void *context, const char *name);
     /* Reads exactly `size` bytes of the body. Fails with VIV_NOT_JSON when there are
      * fewer. */
     int (*read)(void *context, char *to, size_t size, struct viv_error *err);
     /* Sends bytes of the answer; returns -1 when nobody takes them. */
     int (*write)(void *context, const void *data, size_t size);
-    /* Sends what was written and ends the answer, and with it the request: its variables are
-     * gone. To be called once. */
+    /* Sends what was written and ends the answer, and with it the request: its
+     * variables are gone. To be called once. */
     void (*end)(void *context);
     /* Whether nobody waits for the answer any more. Some web servers do not show it. */
     bool (*gone)(void *context);
@@ -60,8 +60,8 @@ struct http_head {
     unsigned rate_reset_s;
 };
 
-/* Sends the head of an answer in JSON whose body has `body_size` bytes. Returns 0 or -1.
- */
+/* Sends the head of an answer in JSON whose body has `body_size` bytes. Returns 0
+ * or -1. */
 int http_head_write(const struct http_connection *connection,
                     const struct http_head *head, uint64_t body_size);
 

@@ -33,8 +33,8 @@ static int lock_path(const char *path, struct viv_error *err) {
     return steal_fd(&fd);
 }
 
-/* Removes the socket of one that has ended. The lock keeps out our own kind only, so ask.
- */
+/* Removes the socket of one that has ended. The lock keeps out our own kind only,
+ * so ask. */
 static int remove_stale(const struct sockaddr_un *address, struct viv_error *err) {
     struct stat status;
     CLEANUP(close_fd)
@@ -58,8 +58,8 @@ static int listen_at(const struct sockaddr_un *address, struct viv_error *err) {
 
     if (fd < 0)
         return viv_fail(err, VIV_SYSTEM, "socket: %m");
-    /* bind(2) makes the socket with the mode that the umask leaves: so it is never wider.
-     */
+    /* bind(2) makes the socket with the mode that the umask leaves: so it is
+     * never wider. */
     mode_t old = umask(0117);
     int failed = bind(fd, (const struct sockaddr *)address, sizeof *address);
     umask(old);

@@ -68,7 +68,8 @@ static void fill_exec(const struct sandbox_call *call, const struct exec_request
     memcpy(exec->nonce, call->nonce, sizeof exec->nonce);
 }
 
-/* Sends EXEC, and RUN with it where nothing comes between: the supervisor then wakes once. */
+/* Sends EXEC, and RUN with it where nothing comes between: the supervisor then wakes
+ * once. */
 static int send_exec(const struct sending *sending, const struct exec_request *request,
                      struct viv_error *err) {
     const struct sandbox_call *call = sending->call;

@@ -44,9 +44,9 @@ struct sandbox_call {
 bool sandbox_channel_is_clean(int channel);
 
 /*
- * Sends the request, files decoded as they are sent, and the word to run it. Nothing has run when
- * it fails: with VIV_BAD_GATEWAY when the sandbox is gone, with VIV_TIMED_OUT when it does not
- * take the request. The request may be freed afterwards.
+ * Sends the request, files decoded as they are sent, and the word to run it. Nothing
+ * has run when it fails: with VIV_BAD_GATEWAY when the sandbox is gone, with
+ * VIV_TIMED_OUT when it does not take the request. The request may be freed afterwards.
  */
 int sandbox_call_send(struct sandbox_call *call, const struct exec_request *request,
                       struct viv_error *err);

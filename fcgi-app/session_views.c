@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sessions as others see them: records, the list, and those that nobody used for a while.
- */
+/* Sessions as others see them: records, the list, and those that nobody used for
+ * a while. */
 #include "fcgi-app/sessions.h"
 
 #include <string.h>

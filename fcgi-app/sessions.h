@@ -65,10 +65,11 @@ struct session_visit {
 
 /*
  * Takes the session of that id for the caller, who leaves it again: a new one where there
- * is none. Waits up to max_queue_wait while others have it. Fails with VIV_CAPACITY there
- * is no room for another session, of this client or at all VIV_BUSY         too many
- * calls wait already, or the wait was too long VIV_UNAVAILABLE  the caller is gone, or
- * sessions_stop() was called
+ * is none. Waits up to max_queue_wait while others have it. Fails with
+ *
+ *     VIV_CAPACITY     there is no room for another session, of this client or at all
+ *     VIV_BUSY         too many calls wait already, or it waited its time
+ *     VIV_UNAVAILABLE  the caller is gone, or the service stops
  */
 struct session *sessions_enter(struct sessions *sessions,
                                const struct session_visit *visit, struct viv_error *err);
@@ -90,8 +91,8 @@ void sessions_describe(struct sessions *sessions, const struct session *session,
  * sandbox that the caller must end because the session ceased to exist, or 0. */
 uint64_t sessions_leave(struct sessions *sessions, struct session *session);
 
-/* The record of the session that has this id and sandbox now; false when there is none.
- */
+/* The record of the session that has this id and sandbox now; false when there
+ * is none. */
 bool sessions_record(struct sessions *sessions, const char *id, uint64_t sandbox,
                      struct session_record *record);
 

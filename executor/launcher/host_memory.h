@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of the host, as /proc tells it. `proc` is a descriptor of the host's /proc.
- */
+/* The memory of the host, as /proc tells it. `proc` is a descriptor of the
+ * host's /proc. */
 #ifndef VIV_HOST_MEMORY_H
 #define VIV_HOST_MEMORY_H
 

@@ -11,7 +11,8 @@
 
 #include "common/settings.h"
 
-/* Whether this host can serve what the settings ask for: the tier of isolation, the user. */
+/* Whether this host can serve what the settings ask for: the tier of isolation, the
+ * user. */
 int keeper_check(const struct settings *settings, struct viv_error *err);
 
 /* Runs until SIGTERM, SIGINT or the end of the launcher. `program` is vivarium-zygote,

@@ -298,8 +298,8 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
                 struct viv_error *err) {
     *launcher = (struct launcher){
         .settings = start->settings,
-        /* Numbers go on above those of an executor that ran before: whoever still holds one
-         * of those must not mean another sandbox by it. */
+        /* Numbers go on above those of an executor that ran before: whoever still holds
+         * one of those must not mean another sandbox by it. */
         .last_number = (uint64_t)viv_now(),
         .setup = {start->settings, start->proc, start->ordinary},
         .zygote_setup = {start->settings, start->program, start->proc, start->ordinary},

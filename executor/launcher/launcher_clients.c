@@ -249,8 +249,8 @@ static void take(struct client *client, const struct executor_message *request) 
     }
 }
 
-/* Whether the client went away without having read all that was sent to it: the kernel then
- * resets the connection. */
+/* Whether the client went away without having read all that was sent to it: the kernel
+ * then resets the connection. */
 static bool left_something_unread(const struct client *client) {
     int error = 0;
     socklen_t size = sizeof error;

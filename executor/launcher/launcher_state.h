@@ -16,7 +16,8 @@ struct managed_sandbox {
     struct sandbox sandbox;
 };
 
-/* A connection of vivarium-fcgi; in unshared memory, for the records that pass through. */
+/* A connection of vivarium-fcgi; in unshared memory, for the records that pass
+ * through. */
 struct client {
     struct event_source source;
     struct launcher *launcher;

@@ -21,12 +21,12 @@ int mount(const char *source, const char *target, const char *type, unsigned lon
 int umount2(const char *target, int flags);
 
 #define DETACH       2      /* MNT_DETACH */
-#define ROOT         "/tmp" /* of the host: hidden by the new root while that is built on it */
+#define ROOT         "/tmp" /* of the host; hidden while the new root is built on it */
 #define EMPTY_FOLDER ROOT "/.empty"
 #define EMPTY_FILE   ROOT "/.nothing"
 
-/* What is shown of the host, read-only, where it exists. A link is made again as a link.
- */
+/* What is shown of the host, read-only, where it exists. A link is made again as
+ * a link. */
 static const char *const shown[] = {
     "/lib",
     "/lib64",
@@ -178,13 +178,10 @@ static int show_device(const char *name, struct viv_error *err) {
     snprintf(source, sizeof source, "/dev/%s", name);
     if (inside(target, source, err) || write_file(target, "", err))
         return -1;
-    /* Writable, or /dev/null would not take what is written to it. */
     if (mount(source, target, NULL, MS_BIND, NULL))
         return viv_fail(err, VIV_SYSTEM, "bind %s: %m", source);
-    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC};
-    if (syscall(SYS_mount_setattr, AT_FDCWD, target, 0, &attributes, sizeof attributes))
-        return viv_fail(err, VIV_SYSTEM, "mount_setattr %s: %m", target);
-    return 0;
+    /* A device takes what is written to it all the same; its inode, the host's, stays as it is. */
+    return mount_read_only(target, MOUNT_ATTR_NOEXEC, err);
 }
 
 static int fill_root(struct viv_error *err) {

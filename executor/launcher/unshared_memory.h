@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that a forked child does not get: there it reads as zeros. For what the launcher knows
- * of sessions, since every supervisor is a fork of it, and one that was taken over must not find
- * the ids of other sessions in its memory.
+ * Memory that a forked child does not get: there it reads as zeros. For what the
+ * launcher knows of sessions, since every supervisor is a fork of it, and one that was
+ * taken over must not find the ids of other sessions in its memory.
  */
 #ifndef VIV_UNSHARED_MEMORY_H
 #define VIV_UNSHARED_MEMORY_H

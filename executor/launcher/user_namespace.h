@@ -22,7 +22,7 @@
 #define OUTER_IDS        65536U
 #define ZYGOTE_ID        1U /* in the outer namespace of a root executor */
 #define FIRST_SESSION_ID 2U
-#define ORDINARY_ID      1000U /* the only one in the outer namespace of an ordinary user */
+#define ORDINARY_ID      1000U /* of an ordinary user: there is no other one */
 
 /* Writes the map of the outer namespace of process `pid`; for its parent, which is in the
  * initial namespace. `uid_base` counts for root only. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One zygote as the launcher sees it: started, ready, asked for workers. When which one is
- * asked is said in zygotes.h. Only the launcher's one thread.
+ * One zygote as the launcher sees it: started, ready, asked for workers. When which one
+ * is asked is said in zygotes.h. Only the launcher's one thread.
  */
 #ifndef VIV_ZYGOTE_PROCESS_H
 #define VIV_ZYGOTE_PROCESS_H
@@ -34,8 +34,8 @@ struct zygote_process {
 int zygote_process_start(struct zygote_process *zygote, const struct zygote_setup *setup,
                          struct viv_error *err);
 
-/* Asks for a worker of request->sandbox; the limits are filled in here. The descriptors stay
- * the caller's. */
+/* Asks for a worker of request->sandbox; the limits are filled in here. The descriptors
+ * stay the caller's. */
 int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *request,
                        const int fds[SPAWN_FD_COUNT], struct viv_error *err);
 

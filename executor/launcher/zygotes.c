@@ -11,7 +11,7 @@
 #include "common/log.h"
 
 #define IN_FLIGHT_MAX  8 /* requests sent and not answered: the rest waits here */
-#define SANDBOX_MAX    4 /* requests of one sandbox, which needs one, or for a moment two */
+#define SANDBOX_MAX    4 /* requests of one sandbox: it needs one, for a moment two */
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  10000
 
@@ -116,8 +116,8 @@ static void stop_asking(struct zygote *zygote) {
     zygote->in_flight = 0;
 }
 
-/* It died, or must. What it was asked waits again; the next attempt comes later after each
- * failure in a row. */
+/* It died, or must. What it was asked waits again; the next attempt comes later after
+ * each failure in a row. */
 static void lost(struct zygote *zygote, const char *reason) {
     struct zygotes *all = zygote->all;
     int64_t wait_ms = RETRY_FIRST_MS;
@@ -167,8 +167,8 @@ static void answered(struct zygote *zygote, const struct spawn_reply *reply) {
         lost(zygote, "the zygote answered what it was not asked");
         return;
     }
-    /* Before the worker's descriptors are closed, whose end would look like a worker that was
-     * made and died. */
+    /* Before the worker's descriptors are closed, whose end would look like a worker
+     * that was made and died. */
     if (reply->failed)
         all->not_made(all->context, reply->sandbox, reply->failed);
     drop(asked);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The zygotes of the launcher: one that workers are asked from, and its successor while that is
- * being started. A zygote is replaced after so many forks or so much time, so that sessions do
- * not share one memory layout for ever, and when it dies. Requests wait here while there is
- * none; no session notices. Only the launcher's one thread.
+ * The zygotes of the launcher: one that workers are asked from, and its successor while
+ * that is being started. A zygote is replaced after so many forks or so much time, so
+ * that sessions do not share one memory layout for ever, and when it dies. Requests
+ * wait here while there is none; no session notices. Only the launcher's one thread.
  */
 #ifndef VIV_ZYGOTES_H
 #define VIV_ZYGOTES_H
@@ -43,8 +43,8 @@ void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
                   void (*not_made)(void *context, uint64_t sandbox, int error),
                   void *context);
 
-/* Asks for a worker and takes over the descriptors. Fails with VIV_BAD_GATEWAY for a sandbox
- * that has more requests here than a supervisor of ours ever makes. */
+/* Asks for a worker and takes over the descriptors. Fails with VIV_BAD_GATEWAY for a
+ * sandbox that has more requests here than a supervisor of ours ever makes. */
 int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
                   const int fds[SPAWN_FD_COUNT], struct viv_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The supervisor's end of the session channel: frames to and from vivarium-fcgi. Small frames
- * are gathered, so that a short answer is one write and wakes its reader once; large ones are
- * written as they come. A client that does not read is given up after a limit, and what goes to
- * a client that is gone goes nowhere.
+ * The supervisor's end of the session channel: frames to and from vivarium-fcgi. Small
+ * frames are gathered, so that a short answer is one write and wakes its reader once;
+ * large ones are written as they come. A client that does not read is given up after a
+ * limit, and what goes to a client that is gone goes nowhere.
  */
 #ifndef VIV_CLIENT_CHANNEL_H
 #define VIV_CLIENT_CHANNEL_H
@@ -20,13 +20,14 @@ struct client_channel {
 
 void client_channel_init(struct client_channel *channel);
 
-/* Takes over a descriptor; the one before is closed, and what was queued for it dropped. */
+/* Takes over a descriptor; the one before is closed, and what was queued for it
+ * dropped. */
 void client_channel_open(struct client_channel *channel, int fd);
 
 void client_channel_close(struct client_channel *channel);
 
-/* Queues a frame of at most two parts without writing: for output while code runs. The caller
- * bounds what it queues. Fails when there is no client or no memory. */
+/* Queues a frame of at most two parts without writing: for output while code runs. The
+ * caller bounds what it queues. Fails when there is no client or no memory. */
 int client_channel_queue(struct client_channel *channel, uint8_t type, uint32_t sequence,
                          struct slice first, struct slice second);
 

@@ -63,8 +63,8 @@ static int by_path(const void *a, const void *b) {
                   ((const struct candidate *)b)->path);
 }
 
-/* Beneath the home, through no link: the path may have been replaced since it was found.
- */
+/* Beneath the home, through no link: the path may have been replaced since it
+ * was found. */
 static int open_beneath(int home, const char *path) {
     const struct open_how how = {
         .flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,

@@ -89,9 +89,9 @@ static int visit(struct walk *walk, const char *name,
     return each(&entry, context);
 }
 
-/* A home has no more names than inodes, and each is read, entered and left once, beside "."
- * and ".." of each folder. Code that moves folders while they are walked could show them
- * again and again; it hides what comes later from itself. */
+/* A home has no more names than inodes, and each is read, entered and left once, beside
+ * "." and ".." of each folder. Code that moves folders while they are walked could show
+ * them again and again; it hides what comes later from itself. */
 static uint64_t most_turns(int home) {
     struct statvfs status;
 

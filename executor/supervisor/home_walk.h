@@ -28,8 +28,9 @@ struct home_entry {
     bool too_deep;    /* a folder that was not entered for its depth or long path */
 };
 
-/* Calls `each` for every entry; a return other than 0 ends the walk and is its result. The
- * work is bounded by the number of inodes, also where code moves folders meanwhile. */
+/* Calls `each` for every entry; a return other than 0 ends the walk and is its
+ * result. The work is bounded by the number of inodes, also where code moves folders
+ * meanwhile. */
 int home_walk(int home, int (*each)(const struct home_entry *entry, void *context),
               void *context);
 
@@ -47,9 +48,9 @@ struct home_snapshot {
     size_t count;
 };
 
-/* Takes a snapshot. The time stamps of a file system are coarse: a file that was written in
- * this very tick gets a modification time that is a nanosecond older, so that a later write
- * within the same tick still differs. */
+/* Takes a snapshot. The time stamps of a file system are coarse: a file that was
+ * written in this very tick gets a modification time that is a nanosecond older, so
+ * that a later write within the same tick still differs. */
 int home_snapshot_take(struct home_snapshot *snapshot, int home, struct viv_error *err);
 
 /* Whether the file is in the snapshot as it is now. */

@@ -24,8 +24,7 @@
 #define WORKER_START_LIMIT_MS 60000 /* a zygote may have to be started first */
 #define WORKER_RETRY_MS       200
 #define STILLBORN_MAX         5
-#define WORKER_EXIT_LIMIT_MS                                                             \
-    500 /* from the end of its channel to the end of the process */
+#define WORKER_EXIT_LIMIT_MS  500 /* from the end of its channel to that of the process */
 
 struct supervisor {
     struct supervisor_descriptors own;

@@ -53,8 +53,8 @@ static int keep_descriptors(struct supervisor_descriptors *kept, struct viv_erro
 
     for (int i = 0; i < NAMESPACE_COUNT; i++)
         all[i + 2] = &kept->namespaces[i];
-    /* Above the target range first, so that no move overwrites one that is still to come.
-     */
+    /* Above the target range first, so that no move overwrites one that is still
+     * to come. */
     for (int i = 0; i < count; i++) {
         int moved = fcntl(*all[i], F_DUPFD_CLOEXEC, first + count);
         if (moved < 0)

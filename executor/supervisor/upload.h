@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a request on their way into a session's home: written aside, then renamed,
- * all or none. By descriptor, beneath the home, through no link. The client has checked the
- * names already (common/filename.h); one that is refused here is a file that is not written.
- * For the supervisor.
+ * The files of a request on their way into a session's home: written aside, then
+ * renamed, all or none. By descriptor, beneath the home, through no link. The client
+ * has checked the names already (common/filename.h); one that is refused here is a file
+ * that is not written. For the supervisor.
  */
 #ifndef VIV_UPLOAD_H
 #define VIV_UPLOAD_H

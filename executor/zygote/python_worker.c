@@ -49,7 +49,8 @@ static int fail_with_exception(struct viv_error *err, const char *what) {
     return -1;
 }
 
-/* An isolated interpreter does not look at the environment's LANG: UTF-8 is asked for here. */
+/* An isolated interpreter does not look at the environment's LANG: UTF-8 is asked for
+ * here. */
 static PyStatus preinitialize(void) {
     PyPreConfig config;
 

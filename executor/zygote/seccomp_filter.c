@@ -190,8 +190,8 @@ static const struct {
 } refused[] = {
     /* glibc falls back to clone(2), whose flags are in a register and can be checked. */
     {"clone3", ENOSYS},
-    /* Libraries fall back to read and write: no page of the page cache gets into a pipe.
-     */
+    /* Libraries fall back to read and write: no page of the page cache gets into
+     * a pipe. */
     {"sendfile", ENOSYS},
     {"copy_file_range", ENOSYS},
     {"splice", ENOSYS},
@@ -213,10 +213,14 @@ static const struct {
 };
 
 static const int fcntl_commands[] = {
-    F_DUPFD,     F_DUPFD_CLOEXEC, F_GETFD,      F_SETFD,  F_GETFL,
-    F_SETFL,     F_GETLK,         F_SETLK,      F_SETLKW, F_OFD_GETLK,
-    F_OFD_SETLK, F_OFD_SETLKW,    F_GETPIPE_SZ,
+    F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_GETPIPE_SZ,
 };
+
+/* Answered with success and not made. A record lock belongs to a process, and a session has one:
+ * no lock of its own could ever conflict. Made, each would take kernel memory that no limit
+ * counts, and a mapping keeps those of a closed file. Locks of an open file description are
+ * refused for that. */
+static const int idle_lock_commands[] = {F_SETLK, F_SETLKW};
 
 static const unsigned ioctl_commands[] = {TCGETS,   TIOCGWINSZ, FIOCLEX,
                                           FIONCLEX, FIONBIO,    FIONREAD};
@@ -253,6 +257,11 @@ static int add_commands(scmp_filter_ctx context) {
     for (size_t i = 0; i < sizeof fcntl_commands / sizeof *fcntl_commands; i++)
         if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
                              SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)fcntl_commands[i])))
+            return -1;
+    for (size_t i = 0; i < sizeof idle_lock_commands / sizeof *idle_lock_commands; i++)
+        if (seccomp_rule_add(
+                context, SCMP_ACT_ERRNO(0), SCMP_SYS(fcntl), 1,
+                SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)idle_lock_commands[i])))
             return -1;
     for (size_t i = 0; i < sizeof ioctl_commands / sizeof *ioctl_commands; i++)
         if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,

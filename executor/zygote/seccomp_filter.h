@@ -20,8 +20,8 @@ struct seccomp_filter {
  * libraries expect; a foreign ABI kills the process. */
 int seccomp_filter_build(struct seccomp_filter *filter, struct viv_error *err);
 
-/* Loads it into the calling process, which has set no_new_privs. It cannot be taken off.
- */
+/* Loads it into the calling process, which has set no_new_privs. It cannot be
+ * taken off. */
 int seccomp_filter_load(const struct seccomp_filter *filter, struct viv_error *err);
 
 void seccomp_filter_clear(struct seccomp_filter *filter);

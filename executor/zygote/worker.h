@@ -9,8 +9,8 @@
 #include "executor/control.h"
 #include "executor/zygote/seccomp_filter.h"
 
-/* For the child of python_fork_orphan(). `fds` are those of the request. Never returns.
- */
+/* For the child of python_fork_orphan(). `fds` are those of the request. Never
+ * returns. */
 __attribute__((noreturn)) void worker_main(const struct spawn_request *request,
                                            const int fds[SPAWN_FD_COUNT],
                                            const struct seccomp_filter *filter);

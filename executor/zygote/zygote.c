@@ -2,8 +2,7 @@
 /*
  * vivarium-zygote: the warm interpreter that workers are forked from. Started by the
  * launcher in the template root, with one capability, an environment of our own and its
- * socket as descriptor
- * 3. It runs no code of a user and has one thread.
+ * socket as descriptor 3. It runs no code of a user and has one thread.
  *
  *     vivarium-zygote PRELOAD LOG_LEVEL
  */
@@ -83,8 +82,9 @@ static void serve_one(const struct seccomp_filter *filter) {
         _exit(EXIT_FAILURE);
 }
 
-/* What the libraries have freed lies in lists that the first large malloc(3) puts in order. Done
- * here it writes to these pages once; in a worker it would copy each of them. */
+/* What the libraries have freed lies in lists that the first large malloc(3) puts in
+ * order. Done here it writes to these pages once; in a worker it would copy each of
+ * them. */
 static void settle_heap(void) {
     malloc_trim(0);
     void *volatile large = malloc(100 * 1024); /* volatile, or the compiler drops both */

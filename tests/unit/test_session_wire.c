@@ -160,8 +160,8 @@ static void every_other_size_is_refused(void **state) {
     check_sizes(get_done, payload, SESSION_DONE_SIZE);
 }
 
-/* Puts every value into one byte of a payload: exactly those from `least` to `most` pass.
- */
+/* Puts every value into one byte of a payload: exactly those from `least` to
+ * `most` pass. */
 static void check_byte(get_function *get, char *payload, size_t size, size_t at,
                        int least, int most) {
     char saved = payload[at];

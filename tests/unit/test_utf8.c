@@ -42,8 +42,8 @@ static void every_character_is_valid(void **state) {
     }
 }
 
-/* Of all sequences of two and three bytes as many are valid as there are characters for.
- */
+/* Of all sequences of two and three bytes as many are valid as there are
+ * characters for. */
 static void nothing_else_is_valid(void **state) {
     size_t two = 0, three = 0;
 

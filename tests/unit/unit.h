@@ -29,8 +29,8 @@ static inline void assert_slice_equal(struct slice slice, const char *expected) 
     assert_memory_equal(slice.data, expected, slice.size);
 }
 
-/* Asserts that a call failed, with which code, and with a message that contains `part`.
- */
+/* Asserts that a call failed, with which code, and with a message that
+ * contains `part`. */
 #define assert_fails(call, err, expected_code, part)                                     \
     do {                                                                                 \
         (err)->code = VIV_OK;                                                            \
