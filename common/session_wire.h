@@ -121,6 +121,9 @@ struct session_done {
 
 #define SESSION_DONE_SIZE 30
 
+/* At most so many LEFT_OUT frames a call; DONE has the number of the rest. */
+#define SESSION_LEFT_OUT_MAX 1000
+
 /* Caps for each direction. */
 frame_cap session_cap_to_supervisor, session_cap_to_client;
 

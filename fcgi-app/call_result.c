@@ -95,7 +95,7 @@ void call_result_add_file(struct call_result *result, struct slice name,
 
 void call_result_add_left_out(struct call_result *result, struct slice name,
                               uint64_t size, const char *reason) {
-    if (result->left_out_count == CALL_LEFT_OUT_MAX ||
+    if (result->left_out_count == SESSION_LEFT_OUT_MAX ||
         !budget_take(&result->share, name.size)) {
         result->left_out_unnamed++;
         return;

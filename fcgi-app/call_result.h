@@ -15,9 +15,6 @@
 #include "common/settings.h"
 #include "fcgi-app/budget.h"
 
-/* Names of left-out files beyond this number are only counted. */
-#define CALL_LEFT_OUT_MAX 1000
-
 enum call_end {
     CALL_DONE,    /* the supervisor gave its verdict */
     CALL_REFUSED, /* the supervisor ran nothing: see `refused` */

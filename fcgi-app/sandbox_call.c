@@ -244,7 +244,7 @@ static int take_left_out(struct receiving *state, struct slice payload,
     if (session_file_end_get(payload, &end, &name, err))
         return -1;
     if (end.reason == SESSION_INCLUDED || name.size == 0 ||
-        ++state->left_out > CALL_LEFT_OUT_MAX)
+        ++state->left_out > SESSION_LEFT_OUT_MAX)
         return breach(err, "a file left out");
     call_result_add_left_out(state->result, name, end.size,
                              call_left_out_word(end.reason));

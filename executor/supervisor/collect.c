@@ -13,8 +13,6 @@
 #include "common/bytes.h"
 #include "common/cleanup.h"
 
-#define NAMED_LEFT_OUT_MAX 1000
-
 struct candidate {
     char *path;
     uint64_t size;
@@ -122,7 +120,7 @@ static int leave_out(const struct collection *collection,
                      struct progress *progress) {
     char payload[SESSION_FILE_END_SIZE];
 
-    if (progress->left_out++ >= NAMED_LEFT_OUT_MAX)
+    if (progress->left_out++ >= SESSION_LEFT_OUT_MAX)
         return 0;
     session_file_end_put(payload, &(struct session_file_end){reason, candidate->size});
     return collection->send(collection->context, SESSION_LEFT_OUT,
@@ -187,7 +185,7 @@ int collect_files(const struct collection *collection, uint32_t *unnamed,
     for (size_t i = 0; i < found.count; i++)
         if (send_file(collection, &found.items[i], &progress))
             return viv_fail(err, VIV_BAD_GATEWAY, "the client does not take the files");
-    if (progress.left_out > NAMED_LEFT_OUT_MAX)
-        *unnamed = progress.left_out - NAMED_LEFT_OUT_MAX;
+    if (progress.left_out > SESSION_LEFT_OUT_MAX)
+        *unnamed = progress.left_out - SESSION_LEFT_OUT_MAX;
     return 0;
 }

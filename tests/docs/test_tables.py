@@ -169,7 +169,7 @@ NUMBERS = [
      [("common/filename.h", r"FILENAME_DEPTH_MAX +(\d+)"),
       ("common/filename.h", r"FILENAME_COMPONENT_MAX (\d+)")]),
     (API, "At most {} are told", [("fcgi-app/validation.h", r"VALIDATION_DETAILS_MAX (\d+)")]),
-    (API, "more than {} of these", [("fcgi-app/call_result.h", r"CALL_LEFT_OUT_MAX (\d+)")]),
+    (API, "more than {} of these", [("common/session_wire.h", r"SESSION_LEFT_OUT_MAX (\d+)")]),
     (API, "is a folder below {} others",
      [("executor/supervisor/home_walk.h", r"HOME_DEPTH_MAX (\d+)")]),
     (API, "nesting deeper than {}", [("executor/runner_value.py", r"MAX_DEPTH = (\d+)")]),
