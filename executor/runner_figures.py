@@ -3,6 +3,8 @@
 
 import builtins
 from os.path import lexists
+from sys import _getframe
+from types import FunctionType
 
 __builtins__ = dict(vars(builtins))  # a copy for us: user code may rebind or delete its own
 
@@ -38,5 +40,41 @@ def _write(figure):
     number = _number + 1
     while lexists(f'figure_{number}.png'):
         number += 1
-    figure.savefig(f'figure_{number}.png')
+    _save_as_caller(figure, f'figure_{number}.png')
     _number = number
+
+
+_OWN_FILE = _getframe().f_code.co_filename
+_SAVE = (lambda figure, name: figure.savefig(name)).__code__
+
+
+def _save_as_caller(figure, name):
+    """Save FIGURE as if the code that showed it had done so.
+
+    Warnings name the place in the code that called the library, as `warnings` sees it: the first
+    frame outside of matplotlib. That would be ours, so a frame that looks like the caller's makes
+    the call. It is taken out of the traceback, which has the true one already.
+    """
+    frame = _getframe(1)
+    while frame and _is_inner(frame):
+        frame = frame.f_back
+    if frame:
+        code = _SAVE.replace(co_filename=frame.f_code.co_filename,
+                             co_firstlineno=frame.f_lineno or 1)
+        space = frame.f_globals
+    else:  # a thread that runs nothing but show(); `warnings` calls such a place sys:1
+        code, space = _SAVE.replace(co_filename='sys', co_firstlineno=1), {'__name__': 'sys'}
+    try:
+        FunctionType(code, space)(figure, name)
+    except BaseException as exc:
+        tb = exc.__traceback__
+        if tb.tb_next:
+            tb.tb_next = tb.tb_next.tb_next
+        raise
+
+
+def _is_inner(frame):
+    """Whether it is a frame of this file or of matplotlib."""
+    module = frame.f_globals.get('__name__')
+    return (frame.f_code.co_filename == _OWN_FILE
+            or type(module) is str and module.partition('.')[0] in ('matplotlib', 'mpl_toolkits'))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """plt.show() writes figures to files."""
 
+import re
+
 import pytest
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -79,4 +81,52 @@ def test_a_figure_that_cannot_be_written_is_an_error_and_stays_open(full_worker)
     assert (result.error, result.line) == ("FileNotFoundError", 3)
     assert "<vivarium>" not in result.message
     full_worker.run("plt.show()")
+    assert files(full_worker) == ["figure_1.png"]
+
+
+# What matplotlib has to say goes to std_err; the code that shows, not what serves it, is its place
+
+MISSING = "plt.title('\u4e2d')"
+
+
+@pytest.mark.parametrize("show", ["plt.show()", "plt.gcf().show()", "(lambda: plt.show())()"])
+def test_a_warning_names_the_line_that_shows(full_worker, show):
+    saved = full_worker.run(f"{MISSING}\nplt.savefig('a.png')").err
+    assert "UserWarning: Glyph 20013" in saved and ":2: " in saved
+    shown = full_worker.run(f"plt.close()\n{MISSING}\n\n{show}").err
+    assert shown.count("UserWarning") == saved.count("UserWarning")
+    assert ":4: " in shown and f"\n  {show}\n" in shown
+    assert "<vivarium>" not in shown
+
+
+def test_a_warning_is_shown_once_for_each_line(full_worker):
+    result = full_worker.run(f"for _ in range(2):\n    {MISSING}; plt.show()\n"
+                             f"{MISSING}\nplt.show()")
+    assert sorted(set(re.findall(r":(\d+): UserWarning", result.err))) == ["2", "4"]
+    assert result.err.count(":2: UserWarning: Glyph 20013") \
+        == result.err.count(":4: UserWarning: Glyph 20013")
+
+
+def test_a_warning_that_is_an_error_has_a_traceback_without_us(full_worker):
+    result = full_worker.run(f"import warnings\nwarnings.simplefilter('error')\n{MISSING}\n"
+                             "def f():\n    plt.show()\nf()")
+    assert (result.error, result.line) == ("UserWarning", 5)
+    assert "<vivarium>" not in result.message and result.message.count("line 5, in f") == 1
+    assert "savefig" in result.message
+
+
+def test_filters_of_the_code_hold(full_worker):
+    result = full_worker.run(f"import warnings\nwarnings.simplefilter('ignore')\n{MISSING}\n"
+                             "plt.show()")
+    assert (result.ok, result.err) == (True, "")
+
+
+@pytest.mark.parametrize("start, place", [
+    ("t = threading.Thread(target=plt.show); t.start(); t.join()", "threading.py:"),
+    ("_thread.start_new_thread(plt.show, ())\nwhile plt.get_fignums(): time.sleep(.01)", "sys:1:"),
+])
+def test_a_thread_that_does_nothing_but_show(full_worker, start, place):
+    result = full_worker.run(f"import threading, _thread, time\n{MISSING}\n{start}")
+    assert "UserWarning: Glyph" in result.err and "<vivarium>" not in result.err
+    assert place in result.err
     assert files(full_worker) == ["figure_1.png"]
