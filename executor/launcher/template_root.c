@@ -35,7 +35,7 @@ static const char *const shown[] = {
     VIVARIUM_LIBRARY_DIRECTORY,
     VIVARIUM_PYTHON_DIRECTORY,
     "/usr/lib/python3",
-    "/etc/" VIVARIUM_PYTHON,
+    ("/etc/" VIVARIUM_PYTHON),
     "/etc/ld.so.cache",
     "/etc/alternatives",
     "/etc/fonts",

@@ -256,16 +256,16 @@ static int add_names(scmp_filter_ctx context, struct viv_error *err) {
 static int add_commands(scmp_filter_ctx context) {
     for (size_t i = 0; i < sizeof fcntl_commands / sizeof *fcntl_commands; i++)
         if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-                             SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)fcntl_commands[i])))
+                             SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)fcntl_commands[i], 0)))
             return -1;
     for (size_t i = 0; i < sizeof idle_lock_commands / sizeof *idle_lock_commands; i++)
         if (seccomp_rule_add(
                 context, SCMP_ACT_ERRNO(0), SCMP_SYS(fcntl), 1,
-                SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)idle_lock_commands[i])))
+                SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)idle_lock_commands[i], 0)))
             return -1;
     for (size_t i = 0; i < sizeof ioctl_commands / sizeof *ioctl_commands; i++)
         if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                             SCMP_A1_64(SCMP_CMP_EQ, ioctl_commands[i])))
+                             SCMP_A1_64(SCMP_CMP_EQ, ioctl_commands[i], 0)))
             return -1;
     return 0;
 }
@@ -287,14 +287,14 @@ static int add_limits_and_sockets(scmp_filter_ctx context) {
     const scmp_datum_t type_flags = SOCK_CLOEXEC | SOCK_NONBLOCK;
 
     if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
-                         SCMP_A0_64(SCMP_CMP_EQ, 0), SCMP_A2_64(SCMP_CMP_EQ, 0)))
+                         SCMP_A0_64(SCMP_CMP_EQ, 0, 0), SCMP_A2_64(SCMP_CMP_EQ, 0, 0)))
         return -1;
     if (seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 2,
-                         SCMP_A0_64(SCMP_CMP_EQ, AF_UNIX),
+                         SCMP_A0_64(SCMP_CMP_EQ, AF_UNIX, 0),
                          SCMP_A1_64(SCMP_CMP_MASKED_EQ, ~type_flags, SOCK_STREAM)))
         return -1;
     return seccomp_rule_add(context, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 1,
-                            SCMP_A4_64(SCMP_CMP_EQ, 0));
+                            SCMP_A4_64(SCMP_CMP_EQ, 0, 0));
 }
 
 #if defined(__x86_64__)
