@@ -8,10 +8,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 from . import processes
 from .must import cannot
+from .program import program
 from .together import eventually
 from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, STATUS, Channel,
                     Connection, Gone)
@@ -21,6 +21,13 @@ PROGRAMS = ("vivarium-executor", "vivarium-zygote")
 START_DEADLINE = 120
 
 NOBODY = 65534
+THREADS = program("""
+    import threading
+    _go, _threads = threading.Event(), []
+    while threading.active_count() < {number}:
+        _threads.append(threading.Thread(target=_go.wait))
+        _threads[-1].start()
+""")
 
 
 class Refused(Exception):
@@ -58,14 +65,17 @@ class Sandbox:
         return processes.Process(self.worker().parent)
 
     def worker(self):
-        """The process that runs its code: the one that has a file of an odd name open."""
-        name = f".held-{self.number}-{time.monotonic_ns()}"
-        self.call(f"import os\n_held = open('{name}', 'w')\nos.remove('{name}')")
-        holders = [each for each in self.executor.workers()
-                   if any(name in path for path in each.descriptors().values())]
-        assert len(holders) == 1, holders
-        self.call("_held.close()\ndel _held")
-        return holders[0]
+        """The process that runs its code, known by a number of threads.
+
+        That is all that a worker shows of itself to whoever is not root.
+        """
+        taken = {each.threads for each in self.executor.workers()}
+        number = next(number for number in range(20, 60) if number not in taken)
+        self.call(THREADS.format(number=number))
+        workers = [each for each in self.executor.workers() if each.threads == number]
+        self.call("_go.set()\nfor _one in _threads: _one.join()\ndel _go, _threads, _one")
+        assert len(workers) == 1, workers
+        return processes.Process(workers[0].pid)
 
 
 class Executor:
@@ -99,8 +109,8 @@ class Executor:
         """The programs where a user can reach them who may not reach the build tree."""
         self.home.chmod(0o711)
         copies = []
-        for program in self._programs():
-            copies.append(pathlib.Path(shutil.copy(program, self.home)))
+        for original in self._programs():
+            copies.append(pathlib.Path(shutil.copy(original, self.home)))
             copies[-1].chmod(0o755)
         return copies
 
@@ -196,14 +206,14 @@ class Executor:
         assert len(found) == 1, found
         return found[0]
 
-    def _children(self, program):
+    def _children(self, of_sandboxes):
         launcher = self.launcher().pid
         return [each for each in self.tree()
-                if each.parent == launcher and each.program() == program]
+                if each.parent == launcher and each.nested() == of_sandboxes]
 
     def zygotes(self):
         """The zygotes, mostly one."""
-        return self._children("vivarium-zygote")
+        return self._children(False)
 
     def zygote(self):
         """The zygote."""
@@ -211,7 +221,7 @@ class Executor:
 
     def supervisors(self):
         """PID 1 of each sandbox."""
-        return self._children("vivarium-executor")
+        return self._children(True)
 
     def workers(self):
         """All workers."""

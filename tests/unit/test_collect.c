@@ -41,15 +41,8 @@ static void write_down(struct bench *bench, const char *format, ...) {
 
 static const char *name_of(enum session_left_out reason) {
     static const char *const names[SESSION_LEFT_OUT_COUNT] = {
-        [SESSION_INCLUDED] = "included",
-        [SESSION_TOO_LARGE] = "too-large",
-        [SESSION_TOO_MANY] = "too-many",
-        [SESSION_TOTAL_TOO_LARGE] = "total-too-large",
-        [SESSION_UNREADABLE] = "unreadable",
-        [SESSION_TOO_DEEP] = "too-deep",
-        [SESSION_NAME_REFUSED] = "name-refused",
-        [SESSION_CHANGED] = "changed",
-    };
+        "included",   "too-large", "too-many",     "total-too-large",
+        "unreadable", "too-deep",  "name-refused", "changed"};
 
     return names[reason];
 }
