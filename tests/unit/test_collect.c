@@ -227,15 +227,6 @@ static void leaves_out_what_is_too_much_in_all(void **state) {
                            "e: included 0\n");
 }
 
-static void limits_of_zero_let_nothing_through(void **state) {
-    CLEANUP(bench) struct bench *bench = bench_new();
-
-    (void)state;
-    bench->collection.max_files = 0;
-    put_size(bench, "a", 0);
-    assert_collects(bench, "a: left out, too-many 0\n");
-}
-
 static void names_a_folder_that_is_too_deep(void **state) {
     CLEANUP(bench) struct bench *bench = bench_new();
     char path[4 * HOME_DEPTH_MAX] = "d", expected[512];
@@ -389,7 +380,6 @@ int main(void) {
         cmocka_unit_test(leaves_out_what_is_too_large),
         cmocka_unit_test(leaves_out_what_is_too_many),
         cmocka_unit_test(leaves_out_what_is_too_much_in_all),
-        cmocka_unit_test(limits_of_zero_let_nothing_through),
         cmocka_unit_test(names_a_folder_that_is_too_deep),
         cmocka_unit_test(counts_what_it_does_not_name),
         cmocka_unit_test(does_not_follow_what_took_the_place_of_a_file),
