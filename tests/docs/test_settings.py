@@ -101,7 +101,6 @@ def test_the_installed_web_server_finds_the_socket():
     assert f"`{path}`" in markdown.read(PAGE)
 
 
-
 # sizes and times as people write them
 UNITS = {"K": "KiB", "M": "MiB", "G": "GiB", "s": "s", "m": "minutes"}
 
