@@ -40,18 +40,6 @@ int frame_send(int fd, uint8_t type, uint32_t sequence, const struct iovec *payl
     return io_write_full(fd, vectors, count + 1, deadline, err);
 }
 
-int frame_queue(struct buffer *out, uint8_t type, uint32_t sequence, const void *payload,
-                size_t size, size_t limit, struct viv_error *err) {
-    char header[FRAME_HEADER_SIZE];
-
-    if (size > UINT32_MAX || buffer_reserve(out, sizeof header + size, limit, err))
-        return -1;
-    frame_put_header(header, type, sequence, (uint32_t)size);
-    buffer_append(out, header, sizeof header, limit, NULL);
-    buffer_append(out, payload, size, limit, NULL);
-    return 0;
-}
-
 /* Bytes still missing for the frame at the front, as far as they are known. */
 static size_t missing(const struct frame_reader *reader) {
     size_t have = reader->bytes.size;

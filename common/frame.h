@@ -52,10 +52,6 @@ void frame_put_header(char header[FRAME_HEADER_SIZE], uint8_t type, uint32_t seq
 int frame_send(int fd, uint8_t type, uint32_t sequence, const struct iovec *payload,
                int count, viv_time deadline, struct viv_error *err);
 
-/* Appends one frame to a buffer that is sent later, at most `limit` bytes in all. */
-int frame_queue(struct buffer *out, uint8_t type, uint32_t sequence, const void *payload,
-                size_t size, size_t limit, struct viv_error *err);
-
 /* Reads what the descriptor has now. Returns 1 when bytes came, 0 when it would block, -1
  * at end of file (VIV_BAD_GATEWAY) or on failure. A blocking descriptor blocks. */
 int frame_reader_fill(struct frame_reader *reader, int fd, struct viv_error *err);

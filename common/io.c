@@ -22,27 +22,6 @@ int io_wait(int fd, bool for_writing, viv_time deadline, struct viv_error *err) 
     }
 }
 
-int io_read_full(int fd, void *data, size_t size, viv_time deadline,
-                 struct viv_error *err) {
-    char *next = data;
-
-    while (size > 0) {
-        /* Waiting first keeps the deadline for blocking descriptors, too. */
-        if (io_wait(fd, false, deadline, err))
-            return -1;
-        ssize_t got = read(fd, next, size);
-        if (got > 0) {
-            next += got;
-            size -= (size_t)got;
-        } else if (got == 0 || errno == ECONNRESET) {
-            return viv_fail(err, VIV_BAD_GATEWAY, "end of file");
-        } else if (errno != EINTR && errno != EAGAIN) {
-            return viv_fail(err, VIV_SYSTEM, "read: %m");
-        }
-    }
-    return 0;
-}
-
 /* Drops `count` written bytes from the front of the vectors. */
 static void advance(struct iovec **vectors, int *vector_count, size_t count) {
     while (*vector_count > 0 && count >= (*vectors)->iov_len) {

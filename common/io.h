@@ -18,17 +18,13 @@
  * deadline. */
 int io_wait(int fd, bool for_writing, viv_time deadline, struct viv_error *err);
 
-/* Reads exactly `size` bytes. Fails with VIV_TIMED_OUT at the deadline, with
- * VIV_BAD_GATEWAY at end of file. Works for blocking and non-blocking descriptors (stream
- * sockets, pipes). */
-int io_read_full(int fd, void *data, size_t size, viv_time deadline,
-                 struct viv_error *err);
-
-/* Writes all of the vectors, which it uses up. The same failures; no SIGPIPE for
- * sockets. */
+/* Writes all of the vectors to a socket, and uses them up; no SIGPIPE. Fails with
+ * VIV_TIMED_OUT at the deadline, a part may be written then, and with VIV_BAD_GATEWAY
+ * when the other end is gone. */
 int io_write_full(int fd, struct iovec *vectors, int count, viv_time deadline,
                   struct viv_error *err);
 
+/* For everybody who has the same open file, too (fcntl(2)). */
 int io_set_nonblocking(int fd, struct viv_error *err);
 
 #define IO_FDS_MAX 16

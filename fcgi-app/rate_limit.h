@@ -40,7 +40,7 @@ struct rate_limit *rate_limit_new(uint64_t limit);
 struct rate_verdict rate_limit_take(struct rate_limit *limiter, const char *address,
                                     const char *session_id, viv_time now);
 
-/* The number of keys that are remembered. */
+/* The number of keys that are remembered: what tests can see of its memory. */
 uint64_t rate_limit_keys(struct rate_limit *limiter);
 
 /* NULL is allowed. */

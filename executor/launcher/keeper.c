@@ -226,12 +226,11 @@ static bool serve(const struct keeper *keeper) {
 }
 
 /* Ends the launcher: by its socket, then by force. */
-static int stop_launcher(struct keeper *keeper) {
+static void stop_launcher(struct keeper *keeper) {
     viv_time deadline = viv_after_ms((int64_t)keeper->settings->stop_timeout);
-    int status;
 
     close_and_clear(&keeper->to_launcher);
-    while (waitpid(keeper->launcher, &status, WNOHANG) == 0) {
+    while (waitpid(keeper->launcher, NULL, WNOHANG) == 0) {
         if (viv_now() > deadline)
             kill(keeper->launcher, SIGKILL);
         io_wait(keeper->signals, false, viv_after_ms(20), NULL);
@@ -240,7 +239,6 @@ static int stop_launcher(struct keeper *keeper) {
             read(keeper->signals, &info, sizeof info) < 0)
             break;
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
 
 static int set_up(struct keeper *keeper, int program, struct viv_error *err) {

@@ -9,12 +9,15 @@
 /* Reads frames until there are no more, and adds what they were to `seen`. */
 static int drain(struct frame_reader *reader, struct buffer *seen) {
     struct frame frame;
+    char header[FRAME_HEADER_SIZE];
     int found;
 
     while ((found = frame_reader_next(reader, &frame, NULL)) > 0) {
         MUST((int64_t)frame.payload.size <= reader->cap(frame.type));
-        frame_queue(seen, frame.type, frame.sequence, frame.payload.data,
-                    frame.payload.size, SIZE_MAX, NULL);
+        frame_put_header(header, frame.type, frame.sequence,
+                         (uint32_t)frame.payload.size);
+        buffer_append(seen, header, sizeof header, SIZE_MAX, NULL);
+        buffer_append(seen, frame.payload.data, frame.payload.size, SIZE_MAX, NULL);
     }
     return found;
 }

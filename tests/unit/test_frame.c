@@ -104,14 +104,23 @@ static void too_many_vectors_are_refused(void **state) {
     channel_close(&channel);
 }
 
+/* Appends a frame of `size` bytes to a buffer. */
+static void add_frame(struct buffer *out, uint8_t type, uint32_t sequence,
+                      const char *payload, uint32_t size) {
+    char header[FRAME_HEADER_SIZE];
+
+    frame_put_header(header, type, sequence, size);
+    assert_int_equal(buffer_append(out, header, sizeof header, SIZE_MAX, NULL), 0);
+    assert_int_equal(buffer_append(out, payload, size, SIZE_MAX, NULL), 0);
+}
+
 /* Writes a buffer byte by byte. */
 static void *trickle(void *context) {
     struct channel *channel = context;
     struct buffer out = {0};
 
     for (uint32_t i = 0; i < 50; i++)
-        frame_queue(&out, i % 2 ? SMALL : EMPTY, i, "abcdefghij", i % 2 ? i % 11 : 0,
-                    100000, NULL);
+        add_frame(&out, i % 2 ? SMALL : EMPTY, i, "abcdefghij", i % 2 ? i % 11 : 0);
     for (size_t i = 0; i < out.size; i++)
         if (write(channel->near, out.data + i, 1) != 1)
             break;
@@ -218,23 +227,10 @@ static void parts_of_a_frame_are_not_one(void **state) {
     struct frame frame;
 
     (void)state;
-    assert_int_equal(frame_queue(&out, SMALL, 1, "abc", 3, 100, NULL), 0);
+    add_frame(&out, SMALL, 1, "abc", 3);
     for (size_t size = 0; size < out.size; size++)
         assert_int_equal(next_of(out.data, size, &frame, NULL), 0);
     assert_int_equal(next_of(out.data, out.size, &frame, NULL), 1);
-    buffer_clear(&out);
-}
-
-static void queueing_has_a_limit(void **state) {
-    struct buffer out = {0};
-    struct viv_error err;
-
-    (void)state;
-    assert_fails(frame_queue(&out, SMALL, 1, "abc", 3, FRAME_HEADER_SIZE + 2, &err), &err,
-                 VIV_CAPACITY, "");
-    assert_int_equal(out.size, 0);
-    assert_int_equal(frame_queue(&out, SMALL, 1, "abc", 3, FRAME_HEADER_SIZE + 3, &err),
-                     0);
     buffer_clear(&out);
 }
 
@@ -303,7 +299,6 @@ int main(void) {
         cmocka_unit_test(every_odd_header_is_garbage),
         cmocka_unit_test(lengths_over_the_cap_are_garbage),
         cmocka_unit_test(parts_of_a_frame_are_not_one),
-        cmocka_unit_test(queueing_has_a_limit),
         cmocka_unit_test(the_end_is_told),
         cmocka_unit_test(waiting_has_a_deadline),
         cmocka_unit_test(filling_tells_that_it_would_block),
