@@ -17,7 +17,13 @@ void *viv_xmalloc(size_t size) { return must(malloc(size ? size : 1)); }
 
 void *viv_xcalloc(size_t count, size_t size) { return must(calloc(count, size)); }
 
+void *viv_xrealloc(void *pointer, size_t size) {
+    return must(realloc(pointer, size ? size : 1));
+}
+
 char *viv_xstrdup(const char *text) { return must(strdup(text)); }
+
+char *viv_xstrndup(const char *data, size_t size) { return must(strndup(data, size)); }
 
 int buffer_reserve(struct buffer *buffer, size_t more, size_t limit,
                    struct viv_error *err) {

@@ -26,7 +26,12 @@ struct buffer {
 
 void *viv_xmalloc(size_t size) __attribute__((malloc, alloc_size(1), returns_nonnull));
 void *viv_xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
+void *viv_xrealloc(void *pointer, size_t size) __attribute__((returns_nonnull));
 char *viv_xstrdup(const char *text) __attribute__((malloc, returns_nonnull));
+
+/* The bytes as a text: up to the first NUL. */
+char *viv_xstrndup(const char *data, size_t size)
+    __attribute__((malloc, returns_nonnull));
 
 /* Makes room for `more` bytes behind the size. Fails with VIV_CAPACITY when there is no
  * memory, or when the size would pass `limit`; the buffer is then as it was. */

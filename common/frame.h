@@ -71,4 +71,8 @@ size_t frame_reader_pending(const struct frame_reader *reader);
 
 void frame_reader_clear(struct frame_reader *reader);
 
+static inline void frame_reader_clear_cleanup(struct frame_reader *reader) {
+    frame_reader_clear(reader);
+}
+
 #endif

@@ -72,10 +72,7 @@ int call_result_add_claims(struct call_result *result, struct slice payload,
 static void *grow(void *items, size_t count, size_t item_size) {
     if (count > 0 && (count & (count - 1)) != 0)
         return items;
-    void *grown = realloc(items, (count > 0 ? 2 * count : 1) * item_size);
-    if (!grown)
-        abort();
-    return grown;
+    return viv_xrealloc(items, (count > 0 ? 2 * count : 1) * item_size);
 }
 
 static char *copy_name(struct slice name) {

@@ -300,8 +300,8 @@ static int take_frame(struct receiving *state, const struct frame *frame,
 
 static int take_frames(struct receiving *state, viv_time deadline,
                        struct viv_error *err) {
-    __attribute__((cleanup(frame_reader_clear))) struct frame_reader reader = {
-        .cap = session_cap_to_client};
+    CLEANUP(frame_reader_clear)
+    struct frame_reader reader = {.cap = session_cap_to_client};
     struct frame frame;
 
     while (state->phase != OVER) {

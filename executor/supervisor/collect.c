@@ -170,8 +170,7 @@ static int send_file(const struct collection *collection, struct candidate *cand
 
 int collect_files(const struct collection *collection, uint32_t *unnamed,
                   struct viv_error *err) {
-    __attribute__((cleanup(candidates_cleanup))) struct candidates found = {
-        .before = collection->before};
+    CLEANUP(candidates) struct candidates found = {.before = collection->before};
     struct progress progress = {0};
 
     *unnamed = 0;

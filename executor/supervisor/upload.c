@@ -58,19 +58,14 @@ void upload_open(struct upload *upload, struct slice name) {
     close_and_clear(&upload->file);
     if (upload->failed)
         return;
-    char **names = realloc(upload->names, (upload->count + 1) * sizeof *names);
-    if (!names) {
-        refuse(upload, upload->count, ENOMEM);
-        return;
-    }
-    upload->names = names;
-    names[upload->count] = strndup(name.data, name.size);
     uint32_t index = upload->count++;
+    upload->names = viv_xrealloc(upload->names, upload->count * sizeof *upload->names);
+    upload->names[index] = viv_xstrndup(name.data, name.size);
     if (filename_refusal(name)) {
         refuse(upload, index, EINVAL);
         return;
     }
-    if (!names[index] || (upload->staging < 0 && make_staging(upload))) {
+    if (upload->staging < 0 && make_staging(upload)) {
         refuse(upload, index, errno);
         return;
     }
@@ -102,9 +97,7 @@ struct made {
 };
 
 static void remember(struct made *made, const char *path) {
-    made->paths = realloc(made->paths, (made->count + 1) * sizeof *made->paths);
-    if (!made->paths)
-        abort();
+    made->paths = viv_xrealloc(made->paths, (made->count + 1) * sizeof *made->paths);
     made->paths[made->count++] = viv_xstrdup(path);
 }
 
@@ -171,7 +164,7 @@ static int put_in_place(struct upload *upload, uint32_t index) {
 }
 
 int upload_commit(struct upload *upload) {
-    __attribute__((cleanup(made_cleanup))) struct made made = {0};
+    CLEANUP(made) struct made made = {0};
 
     close_and_clear(&upload->file);
     /* All that can fail in a home that nobody else changes is done before the first

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The files of a request on their way into a session's home: written aside, then
- * renamed, all or none. By descriptor, beneath the home, through no link. The client
+ * renamed, all or none, as long as nobody else changes the home meanwhile: a rename is
+ * not undone. By descriptor, beneath the home, through no link. The client
  * has checked the names already (common/filename.h); one that is refused here is a file
  * that is not written. For the supervisor.
  */
@@ -32,7 +33,9 @@ void upload_open(struct upload *upload, struct slice name);
 /* Writes to the file that was opened last. */
 void upload_write(struct upload *upload, struct slice data);
 
-/* Puts all files in place. Returns -1 with `refused` filled, and the home as it was. */
+/* Puts all files in place. Returns -1 with `refused` filled, and the home as it was; but
+ * a thread of the session that puts something in the way after all was checked can make
+ * it fail with a part of the files in place. */
 int upload_commit(struct upload *upload);
 
 /* Removes what is aside and frees; the upload is empty afterwards. */

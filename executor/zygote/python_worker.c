@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/session_wire.h"
 #include "runner_embed.h"
@@ -92,10 +93,9 @@ static int load_runner(struct viv_error *err) {
     for (size_t i = 0; i < sizeof runner_files / sizeof *runner_files; i++) {
         CLEANUP(free_ptr)
         char *source =
-            strndup((const char *)runner_files[i].source, runner_files[i].length);
+            viv_xstrndup((const char *)runner_files[i].source, runner_files[i].length);
         CLEANUP(drop_reference)
-        PyObject *code =
-            source ? Py_CompileString(source, RUNNER_FILE, Py_file_input) : NULL;
+        PyObject *code = Py_CompileString(source, RUNNER_FILE, Py_file_input);
         if (!code)
             return fail_with_exception(err, runner_files[i].module);
         PyObject *module = PyImport_ExecCodeModule(runner_files[i].module, code);
@@ -108,10 +108,10 @@ static int load_runner(struct viv_error *err) {
 
 static int prepare(const char *preload, struct viv_error *err) {
     CLEANUP(drop_reference) PyObject *names = PyList_New(0);
-    CLEANUP(free_ptr) char *text = strdup(preload);
+    CLEANUP(free_ptr) char *text = viv_xstrdup(preload);
     char *rest = text;
 
-    for (char *name; names && text && (name = strsep(&rest, ", "));) {
+    for (char *name; names && (name = strsep(&rest, ", "));) {
         if (*name == '\0')
             continue;
         CLEANUP(drop_reference) PyObject *item = PyUnicode_FromString(name);

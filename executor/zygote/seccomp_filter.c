@@ -360,14 +360,14 @@ static int export_filter(scmp_filter_ctx context, struct seccomp_filter *filter,
     return 0;
 }
 
-static void release_context(scmp_filter_ctx *context) {
+static void release_context_cleanup(scmp_filter_ctx *context) {
     if (*context)
         seccomp_release(*context);
 }
 
 int seccomp_filter_build(struct seccomp_filter *filter, struct viv_error *err) {
-    __attribute__((cleanup(release_context))) scmp_filter_ctx context =
-        seccomp_init(SCMP_ACT_ERRNO(EPERM));
+    CLEANUP(release_context)
+    scmp_filter_ctx context = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 
     if (!context)
         return viv_fail(err, VIV_SYSTEM, "seccomp_init failed");

@@ -104,6 +104,17 @@ static void hex_digits_and_nothing_else(void **state) {
     }
 }
 
+static void copies_texts(void **state) {
+    (void)state;
+    CLEANUP(free_ptr) char *whole = viv_xstrdup("abc");
+    CLEANUP(free_ptr) char *part = viv_xstrndup("abcdef", 2);
+    CLEANUP(free_ptr) char *none = viv_xstrndup("abc", 0);
+    whole = viv_xrealloc(whole, 1000);
+    assert_string_equal(whole, "abc");
+    assert_string_equal(part, "ab");
+    assert_string_equal(none, "");
+}
+
 static void stolen_things_are_not_released(void **state) {
     char *stolen;
 
@@ -127,6 +138,7 @@ int main(void) {
         cmocka_unit_test(clear_leaves_the_zero_value),
         cmocka_unit_test(numbers_are_little_endian),
         cmocka_unit_test(hex_digits_and_nothing_else),
+        cmocka_unit_test(copies_texts),
         cmocka_unit_test(stolen_things_are_not_released),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
