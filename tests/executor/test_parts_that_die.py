@@ -246,18 +246,19 @@ def test_a_second_one_is_refused(executor, canary):
 def test_many_ends_at_once(executor, canary):
     """Sandboxes that end in every way while others start."""
     sandboxes = at_once([executor.acquire] * 12)
+    supervisors = [sandbox.supervisor() for sandbox in sandboxes]
 
-    def end(sandbox, how):
+    def end(sandbox, supervisor, how):
         if how == 0:
             sandbox.end()
         elif how == 1:
-            kill(sandbox.supervisor())
+            kill(supervisor)
         else:
             sandbox.call("import os; os._exit(1)")
             sandbox.end()
 
-    at_once([lambda s=sandbox, how=index % 3: end(s, how)
-             for index, sandbox in enumerate(sandboxes)] + [lambda: works(executor)] * 4)
+    ways = zip(sandboxes, supervisors, [0, 1, 2] * 4)
+    at_once([lambda way=way: end(*way) for way in ways] + [lambda: works(executor)] * 4)
     assert works(executor)
     eventually(lambda: executor.status()["ready"] == "4"
                and len(executor.supervisors()) == 4 + int(executor.status()["sandboxes"]))
