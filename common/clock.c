@@ -36,3 +36,11 @@ int viv_poll_timeout(viv_time deadline) {
     viv_time ms = (rest + VIV_MS - 1) / VIV_MS;
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
+
+int64_t viv_backoff_ms(int failures, int64_t first_ms, int64_t last_ms) {
+    int64_t wait_ms = first_ms;
+
+    for (int i = 1; i < failures && wait_ms < last_ms; i++)
+        wait_ms = wait_ms > last_ms / 2 ? last_ms : 2 * wait_ms;
+    return wait_ms < last_ms ? wait_ms : last_ms;
+}

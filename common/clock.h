@@ -27,4 +27,8 @@ viv_time viv_after_ms(int64_t ms);
  * passed, -1 for VIV_TIME_NEVER. */
 int viv_poll_timeout(viv_time deadline);
 
+/* How long to wait after `failures` failures in a row, from 1, before the next attempt:
+ * `first_ms`, twice as long after each further one, never more than `last_ms`. */
+int64_t viv_backoff_ms(int failures, int64_t first_ms, int64_t last_ms);
+
 #endif

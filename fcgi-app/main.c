@@ -16,13 +16,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/command_line.h"
+#include "common/descriptors.h"
 #include "common/log.h"
 #include "common/settings.h"
 #include "fcgi-app/adoption.h"
@@ -41,16 +41,6 @@ static void tune_malloc(void) {
     mallopt(M_MMAP_THRESHOLD, 256 * 1024);
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     mallopt(M_ARENA_MAX, 4);
-}
-
-/* Every session holds a descriptor. */
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static sigset_t block_signals(void) {
@@ -133,7 +123,7 @@ static int run(const struct settings *settings) {
 
     umask(0077);
     tune_malloc();
-    raise_descriptor_limit();
+    descriptors_raise_limit();
     json_object_seed(0);
     sigset_t signals = block_signals();
     if (app_init(&app, settings, &err))

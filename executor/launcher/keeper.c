@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,6 +19,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/descriptors.h"
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/confine.h"
@@ -140,16 +140,6 @@ static int block_signals(struct viv_error *err) {
     return fd < 0 ? viv_fail(err, VIV_SYSTEM, "signalfd: %m") : fd;
 }
 
-/* A descriptor for each sandbox, and some for each that starts. */
-static void raise_descriptor_limit(void) {
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* Starts the child that becomes the launcher and maps its user namespace. */
 static int start_launcher(struct keeper *keeper, int program, struct viv_error *err) {
     int pair[2];
@@ -244,7 +234,7 @@ static void stop_launcher(struct keeper *keeper) {
 static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
     if (find_client(keeper->settings, &keeper->client, err))
         return -1;
-    raise_descriptor_limit();
+    descriptors_raise_limit();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return viv_fail(err, VIV_SYSTEM, "set no_new_privs: %m");
     if (geteuid() == 0 && setgroups(0, NULL))

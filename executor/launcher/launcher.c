@@ -55,11 +55,8 @@ static void forget(struct managed_sandbox *managed) {
 /* A start has failed: the client that waits longest hears of it, and the next attempt
  * comes later after each failure in a row. */
 static void start_failed(struct launcher *launcher, const struct viv_error *failure) {
-    int64_t wait_ms = RETRY_FIRST_MS;
+    int64_t wait_ms = viv_backoff_ms(++launcher->failures, RETRY_FIRST_MS, RETRY_LAST_MS);
 
-    for (int i = 0; i < launcher->failures && wait_ms < RETRY_LAST_MS; i++)
-        wait_ms *= 2;
-    launcher->failures++;
     launcher->start_at = viv_after_ms(wait_ms);
     snprintf(launcher->reason, sizeof launcher->reason, "%s", failure->message);
     viv_log_failure(VIV_LOG_ERROR, "sandbox_not_started", failure->message,

@@ -120,14 +120,11 @@ static void stop_asking(struct zygote *zygote) {
  * each failure in a row. */
 static void lost(struct zygote *zygote, const char *reason) {
     struct zygotes *all = zygote->all;
-    int64_t wait_ms = RETRY_FIRST_MS;
+    int64_t wait_ms = viv_backoff_ms(++zygote->failures, RETRY_FIRST_MS, RETRY_LAST_MS);
 
     stop_asking(zygote);
     if (zygote->process.pid > 0)
         kill(zygote->process.pid, SIGKILL);
-    for (int i = 0; i < zygote->failures && wait_ms < RETRY_LAST_MS; i++)
-        wait_ms *= 2;
-    zygote->failures++;
     zygote->start_at = viv_after_ms(wait_ms);
     if (zygote == current(all))
         snprintf(all->reason, sizeof all->reason, "%s", reason);

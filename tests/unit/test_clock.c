@@ -56,6 +56,18 @@ static void rests_are_rounded_up(void **state) {
     assert_int_equal(rest, 100000);
 }
 
+static void each_failure_doubles_the_wait(void **state) {
+    static const int64_t expected[] = {100, 200, 400, 800, 1000, 1000, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(expected); i++)
+        assert_true(viv_backoff_ms((int)i + 1, 100, 1000) == expected[i]);
+    assert_true(viv_backoff_ms(INT_MAX, 100, 1000) == 1000);
+    assert_true(viv_backoff_ms(INT_MAX, 100, INT64_MAX) == INT64_MAX);
+    assert_true(viv_backoff_ms(0, 100, 1000) == 100);
+    assert_true(viv_backoff_ms(1, 100, 50) == 50);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_goes_back),
@@ -63,6 +75,7 @@ int main(void) {
         cmocka_unit_test(deadlines_are_in_the_future),
         cmocka_unit_test(deadlines_do_not_overflow),
         cmocka_unit_test(rests_are_rounded_up),
+        cmocka_unit_test(each_failure_doubles_the_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
