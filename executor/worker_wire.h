@@ -37,6 +37,10 @@ struct worker_call {
 
 frame_cap worker_cap_to_worker, worker_cap_to_supervisor;
 
+/* Writes the fixed part, WORKER_CALL_SIZE bytes, into `to`; the code and the standard
+ * input follow it in the frame. worker_call_get() splits such a payload, whose slices
+ * borrow from it; *standard_input means nothing without has_stdin. Fails with
+ * VIV_BAD_GATEWAY. */
 void worker_call_put(char *to, const struct worker_call *call);
 int worker_call_get(struct slice payload, struct worker_call *call, struct slice *code,
                     struct slice *standard_input, struct viv_error *err);

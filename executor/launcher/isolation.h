@@ -15,9 +15,10 @@ enum isolation_tier {
     ISOLATION_FULL      /* and memory and processor time bounded by cgroups */
 };
 
+/* The tier as settings, /health and the log spell it; a constant. */
 const char *isolation_name(enum isolation_tier tier);
 
-/* Fails with VIV_CONFIG when `minimum`, the name of a tier, is above `tier`. */
+/* Fails with VIV_CONFIG when `minimum` is the name of a tier above `tier`, or of none. */
 int isolation_check(enum isolation_tier tier, const char *minimum, struct viv_error *err);
 
 #endif

@@ -180,14 +180,19 @@ static void worker_not_made(void *context, uint64_t sandbox, int error) {
 
 /* ---- children that have ended ---- */
 
+static const char *const state_words[] = {[SANDBOX_STARTING] = "starting",
+                                          [SANDBOX_READY] = "ready",
+                                          [SANDBOX_TAKEN] = "taken",
+                                          [SANDBOX_ENDING] = "ending"};
+
 static void sandbox_ended(struct managed_sandbox *managed) {
     struct launcher *launcher = managed->launcher;
     struct viv_error failure;
     enum sandbox_state state = managed->sandbox.state;
 
     if (state != SANDBOX_ENDING)
-        viv_log(VIV_LOG_WARNING, "sandbox_lost", "sandbox=%llu state=%d",
-                (unsigned long long)managed->sandbox.number, state);
+        viv_log(VIV_LOG_WARNING, "sandbox_died", "sandbox=%llu state=%s",
+                (unsigned long long)managed->sandbox.number, state_words[state]);
     forget(managed);
     if (state == SANDBOX_STARTING) {
         viv_fail(&failure, VIV_SYSTEM,

@@ -62,12 +62,15 @@ void launcher_fail_waiting(struct launcher *launcher, const struct viv_error *fa
 /* Fails those that have waited too long; returns when to look again. */
 viv_time launcher_expire_waiting(struct launcher *launcher);
 
+/* Clients that wait for a sandbox; sandboxes in that state. */
 unsigned launcher_count_waiting(const struct launcher *launcher);
 unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state);
 
 /* Starts sandboxes until the pool is full and every waiting client will have one. */
 void launcher_refill(struct launcher *launcher);
 
+/* Kills it. It stays in the list, as SANDBOX_ENDING, until it is reaped; `managed` is
+ * valid that long. */
 void launcher_end_sandbox(struct managed_sandbox *managed);
 
 #endif
