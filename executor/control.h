@@ -21,14 +21,17 @@ enum control_what {
     CONTROL_MAPPED = 1,      /* the ids are mapped: set up the sandbox */
     CONTROL_CHANNEL,         /* with one descriptor: the session channel from now on */
     CONTROL_WORKER_FAILED,   /* the zygote could not make a worker */
+    CONTROL_TELL_FILES,      /* how much memory do the session's files take? */
     CONTROL_STOP_FOR_MEMORY, /* stop the worker, the host is short of memory */
     /* supervisor to launcher */
     CONTROL_SPAWN, /* a worker, please; with the SPAWN_FD_COUNT descriptors of it */
     CONTROL_READY, /* the sandbox takes calls */
+    CONTROL_FILES, /* `bytes` of memory that the session's files take */
 };
 
 struct control_message {
     enum control_what what;
+    uint64_t bytes; /* of CONTROL_FILES, otherwise 0 */
 };
 
 /* The namespaces of a session in the order in which a worker joins them: the user

@@ -116,6 +116,28 @@ static void note_outcome(struct session *session, struct exec_run *run) {
     run->execution_count = session->execution_count;
 }
 
+struct record_request {
+    struct app *app;
+    const char *id;
+    uint64_t sandbox;
+};
+
+static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
+    const struct record_request *request = context;
+    struct session_record record;
+
+    if (!sessions_record(request->app->sessions, request->id, request->sandbox, &record))
+        return 0;
+    return session_record_put(to, &record);
+}
+
+void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
+    struct record_request request = {app, id, sandbox};
+
+    if (sandbox != 0)
+        executor_record(&app->executor, sandbox, make_record, &request);
+}
+
 static int fail_refused(const struct exec_run *run, const struct session_refused *refused,
                         struct viv_error *err) {
     const struct exec_request *request = run->request;
@@ -147,10 +169,14 @@ static int run_in(struct app *app, struct session *session, struct exec_run *run
     if (begin_call(app, session, run, &call, err))
         return -1;
     run->sent(run->context);
+    /* Now, not when it has ended: whoever takes the session over in the middle of it must not
+     * give its number to another execution. */
+    exec_run_record(app, run->visit.id, session->sandbox);
     sandbox_call_receive(&call, result, &why);
     switch (result->end) {
     case CALL_REFUSED:
         sessions_revoke_execution(app->sessions, session);
+        exec_run_record(app, run->visit.id, session->sandbox);
         return fail_refused(run, &result->refused, err);
     case CALL_DONE:
         if (result->done.variables_lost && session->lost == SESSION_LOST_NONE)
@@ -176,26 +202,4 @@ int exec_run(struct app *app, struct exec_run *run, struct viv_error *err) {
     run->sandbox = session->sandbox;
     end_sandbox(app, sessions_leave(app->sessions, session));
     return failed;
-}
-
-struct record_request {
-    struct app *app;
-    const char *id;
-    uint64_t sandbox;
-};
-
-static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
-    const struct record_request *request = context;
-    struct session_record record;
-
-    if (!sessions_record(request->app->sessions, request->id, request->sandbox, &record))
-        return 0;
-    return session_record_put(to, &record);
-}
-
-void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
-    struct record_request request = {app, id, sandbox};
-
-    if (sandbox != 0)
-        executor_record(&app->executor, sandbox, make_record, &request);
 }

@@ -22,7 +22,7 @@
 
 #define RETRY_FIRST_MS         100
 #define RETRY_LAST_MS          5000
-#define MEMORY_LOOK_MS         250
+#define MEMORY_LOOK_MS         125
 #define SANDBOX_START_LIMIT_MS 60000 /* a zygote may have to be started first */
 
 unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state) {
@@ -99,6 +99,18 @@ static void close_all(const int *fds, size_t count) {
         close(fds[i]);
 }
 
+/* The supervisor asks again after a pause. */
+static void worker_not_made(void *context, uint64_t sandbox, int error) {
+    struct launcher *launcher = context;
+    const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
+
+    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
+                    (unsigned long long)sandbox);
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.number == sandbox)
+            io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
+}
+
 static void supervisor_says(struct event_source *source) {
     struct managed_sandbox *managed = (struct managed_sandbox *)source;
     struct control_message message;
@@ -110,6 +122,10 @@ static void supervisor_says(struct event_source *source) {
 
     if (got < 0 && err.code == VIV_UNAVAILABLE)
         return;
+    if (got < 0 && err.code == VIV_CAPACITY) {
+        worker_not_made(managed->launcher, managed->sandbox.number, EMFILE);
+        return;
+    }
     if (got == sizeof message && message.what == CONTROL_SPAWN &&
         fd_count == SPAWN_FD_COUNT &&
         zygotes_spawn(&managed->launcher->zygotes, managed->sandbox.number, fds, &err) ==
@@ -120,6 +136,10 @@ static void supervisor_says(struct event_source *source) {
     if (got == sizeof message && message.what == CONTROL_READY && fd_count == 0 &&
         managed->sandbox.state == SANDBOX_STARTING) {
         became_ready(managed);
+        return;
+    }
+    if (got == sizeof message && message.what == CONTROL_FILES && fd_count == 0) {
+        managed->sandbox.files = message.bytes;
         return;
     }
     /* Its end, or what no supervisor of ours sends. It is reaped when it is dead. */
@@ -164,18 +184,6 @@ void launcher_refill(struct launcher *launcher) {
             start_failed(launcher, &err);
             return;
         }
-}
-
-/* The supervisor asks again after a pause. */
-static void worker_not_made(void *context, uint64_t sandbox, int error) {
-    struct launcher *launcher = context;
-    const struct control_message failed = {CONTROL_WORKER_FAILED};
-
-    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
-                    (unsigned long long)sandbox);
-    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.number == sandbox)
-            io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
 }
 
 /* ---- children that have ended ---- */
@@ -238,8 +246,7 @@ static void keeper_says(struct event_source *source) {
 
     if (got > 0 && fd_count == 1) {
         launcher_add_client(launcher, fd);
-    } else if (got < 0 && err.code == VIV_BAD_GATEWAY) {
-        /* recvmsg(2) cuts the descriptor off where there is no room for another one. */
+    } else if (got < 0 && err.code == VIV_CAPACITY) {
         viv_log_failure(VIV_LOG_WARNING, "client_dropped", "too many open files", NULL);
     } else if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
         event_loop_remove(&launcher->loop, source);
@@ -249,35 +256,56 @@ static void keeper_says(struct event_source *source) {
 
 /* ---- memory of the host ---- */
 
-/* The host must not die for one session: the one whose worker is largest is stopped. */
+static void send_to_all_taken(struct launcher *launcher, enum control_what what) {
+    const struct control_message message = {.what = what};
+
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.state == SANDBOX_TAKEN)
+            io_send_message(one->sandbox.control, &message, sizeof message, NULL, 0,
+                            NULL);
+}
+
+/* The host must not die for one session: of the one that takes most, the worker is stopped;
+ * where its files are the larger part, which outlive a worker, the sandbox is ended. */
 static void stop_largest(struct launcher *launcher) {
-    const struct control_message stop = {CONTROL_STOP_FOR_MEMORY};
+    const struct control_message stop = {.what = CONTROL_STOP_FOR_MEMORY};
     struct managed_sandbox *largest = NULL;
-    uint64_t most = 0;
+    uint64_t most = 0, files = 0;
 
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next) {
         if (one->sandbox.state != SANDBOX_TAKEN)
             continue;
-        uint64_t size = host_memory_of_children(launcher->setup.proc, one->sandbox.pid);
+        uint64_t size = one->sandbox.files +
+                        host_memory_of_children(launcher->setup.proc, one->sandbox.pid);
         if (size > most) {
             most = size;
+            files = one->sandbox.files;
             largest = one;
         }
     }
     if (!largest)
         return;
-    viv_log(VIV_LOG_WARNING, "stopped_for_memory", "sandbox=%llu size_mb=%llu",
-            (unsigned long long)largest->sandbox.number,
-            (unsigned long long)(most >> 20));
-    io_send_message(largest->sandbox.control, &stop, sizeof stop, NULL, 0, NULL);
+    viv_log(VIV_LOG_WARNING, "stopped_for_memory",
+            "sandbox=%llu size_mb=%llu files_mb=%llu",
+            (unsigned long long)largest->sandbox.number, (unsigned long long)(most >> 20),
+            (unsigned long long)(files >> 20));
+    if (files > most / 2)
+        launcher_end_sandbox(largest);
+    else
+        io_send_message(largest->sandbox.control, &stop, sizeof stop, NULL, 0, NULL);
 }
 
+/* Stops one at the second look that finds too little, when all have told of their files. */
 static void watch_memory(struct launcher *launcher) {
     if (viv_now() < launcher->memory_at)
         return;
-    if (host_memory_available(launcher->setup.proc) <
-        launcher->settings->min_free_memory / 2)
+    bool is_short = host_memory_available(launcher->setup.proc) <
+                    launcher->settings->min_free_memory / 2;
+    if (is_short && launcher->memory_short)
         stop_largest(launcher);
+    if (is_short)
+        send_to_all_taken(launcher, CONTROL_TELL_FILES);
+    launcher->memory_short = is_short;
     launcher->memory_at = viv_after_ms(MEMORY_LOOK_MS);
 }
 

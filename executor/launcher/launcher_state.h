@@ -46,6 +46,7 @@ struct launcher {
     int failures;       /* of starting sandboxes, in a row */
     viv_time start_at;  /* no sandbox is started before it */
     viv_time memory_at; /* of the next look at the host's memory */
+    bool memory_short;  /* at the last look; the sandboxes were asked for their files */
     bool stopping;
     char reason[VIV_ERROR_MESSAGE_MAX]; /* why sandboxes cannot be started, or "" */
 };

@@ -28,7 +28,7 @@ static pid_t fork_into_namespaces(void) {
 /* Lets the supervisor go on, in a user namespace that has its map. */
 static int release(struct sandbox *sandbox, const struct sandbox_setup *setup,
                    struct viv_error *err) {
-    const struct control_message mapped = {CONTROL_MAPPED};
+    const struct control_message mapped = {.what = CONTROL_MAPPED};
     uint32_t outer_id = setup->ordinary ? ORDINARY_ID : FIRST_SESSION_ID + sandbox->slot;
 
     if (user_namespace_map_session(setup->proc, sandbox->pid, outer_id, setup->ordinary,
@@ -68,7 +68,7 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup,
 }
 
 int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err) {
-    const struct control_message message = {CONTROL_CHANNEL};
+    const struct control_message message = {.what = CONTROL_CHANNEL};
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))

@@ -27,6 +27,7 @@ struct sandbox {
     int control;   /* SOCK_SEQPACKET to it */
     uint32_t slot; /* makes its user; unique among live sandboxes */
     viv_time started;
+    uint64_t files; /* bytes of memory that its files took when it was last asked */
     char record[EXECUTOR_BYTES_MAX];
     size_t record_size;
 };

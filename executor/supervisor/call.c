@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SEND_LIMIT_MS 5000
+
 int call_begin(struct call *call, int home, const struct frame *frame,
                struct viv_error *err) {
     struct slice text;
@@ -54,6 +56,16 @@ void call_fill_done(const struct call *call, struct session_done *done) {
     memcpy(done->nonce, call->exec.nonce, sizeof done->nonce);
     done->stdout_truncated = call->output[0].truncated;
     done->stderr_truncated = call->output[1].truncated;
+}
+
+bool call_takes_frames(const struct call *call) {
+    return call->phase == CALL_NONE || call->phase == CALL_RECEIVING;
+}
+
+int64_t call_send_limit_ms(const struct call *call) {
+    int64_t all = (int64_t)call->exec.timeout_ms + call->exec.grace_ms;
+
+    return all < SEND_LIMIT_MS ? all : SEND_LIMIT_MS;
 }
 
 size_t call_admit_output(struct call *call, int stream, size_t size) {

@@ -56,6 +56,13 @@ uint32_t call_runtime_ms(const struct call *call);
 /* Fills in the nonce, and which output was cut. */
 void call_fill_done(const struct call *call, struct session_done *done);
 
+/* Whether the client has something to say: before its call runs, or when there is none. */
+bool call_takes_frames(const struct call *call);
+
+/* How long the worker may take to read the call, which it does at once unless code of the
+ * session has stopped it. */
+int64_t call_send_limit_ms(const struct call *call);
+
 /* Bytes of stream 0 or 1 that may still be sent, of `size` that came; marks the stream as
  * truncated when that is less. */
 size_t call_admit_output(struct call *call, int stream, size_t size);

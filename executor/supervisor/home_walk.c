@@ -14,6 +14,8 @@
 #include "common/bytes.h"
 #include "common/clock.h"
 
+#define TICK (20 * VIV_MS) /* at most between two values of a file system's clock */
+
 /* The folders that are open above the current place. */
 struct walk {
     DIR *open[HOME_DEPTH_MAX + 1];
@@ -137,8 +139,14 @@ int home_walk(int home, int (*each)(const struct home_entry *, void *), void *co
     return result;
 }
 
+/* Saturates: code of the session may set any time. */
 static int64_t nanoseconds(const struct timespec *time) {
-    return time->tv_sec * VIV_SECOND + time->tv_nsec;
+    int64_t value;
+
+    if (__builtin_mul_overflow((int64_t)time->tv_sec, VIV_SECOND, &value) ||
+        __builtin_add_overflow(value, (int64_t)time->tv_nsec, &value))
+        return time->tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return value;
 }
 
 /* FNV-1a. A session that builds a collision hides a file from itself. */
@@ -199,7 +207,7 @@ static int take(const struct home_entry *entry, void *context) {
         taking->capacity = capacity;
     }
     struct home_mark mark = mark_of(entry);
-    if (mark.modified >= taking->now) {
+    if (mark.modified >= taking->now && mark.modified - taking->now <= TICK) {
         mark.modified = set_apart(entry);
         if (fstatat(entry->folder, entry->name, &now, AT_SYMLINK_NOFOLLOW) == 0)
             mark.changed = nanoseconds(&now.st_ctim);

@@ -22,6 +22,7 @@
 #include "executor/supervisor/worker_process.h"
 
 #define WORKER_START_LIMIT_MS 60000 /* a zygote may have to be started first */
+#define CALL_SEND_LIMIT_MS    5000  /* or less, where the call has less */
 #define WORKER_RETRY_MS       200
 #define STILLBORN_MAX         5
 #define WORKER_EXIT_LIMIT_MS  500 /* from the end of its channel to that of the process */
@@ -50,14 +51,13 @@ static void drop_client(struct supervisor *self) {
     self->call.client_gone = true;
 }
 
-static void tell_launcher_ready(struct supervisor *self) {
-    const struct control_message ready = {CONTROL_READY};
+static void tell_launcher(const struct supervisor *self, enum control_what what,
+                          uint64_t bytes) {
+    const struct control_message message = {.what = what, .bytes = bytes};
     struct viv_error err;
 
-    if (!self->announced &&
-        io_send_message(self->own.control, &ready, sizeof ready, NULL, 0, &err))
+    if (io_send_message(self->own.control, &message, sizeof message, NULL, 0, &err))
         give_up(&err);
-    self->announced = true;
 }
 
 static void ask_for_worker(struct supervisor *self) {
@@ -173,11 +173,13 @@ static void start_call(struct supervisor *self) {
     call->began = viv_now();
     call->deadline = viv_after_ms(call->exec.timeout_ms);
     struct slice text = {call->text.data, call->text.size};
-    int failed = worker_process_call(&self->worker, &worker_call, text, &err);
+    int failed = worker_process_call(&self->worker, &worker_call, text,
+                                     viv_after_ms(call_send_limit_ms(call)), &err);
     buffer_clear(&call->text);
     self->worker.state = WORKER_RUNNING;
     if (failed)
-        replace_worker(self, SESSION_BROKE_PROTOCOL);
+        replace_worker(self, err.code == VIV_TIMED_OUT ? SESSION_TIMED_OUT
+                                                       : SESSION_BROKE_PROTOCOL);
 }
 
 static void run_call(struct supervisor *self) {
@@ -203,22 +205,18 @@ static int take_client_frame(struct supervisor *self, const struct frame *frame,
     return 0;
 }
 
-static bool takes_client_frames(const struct supervisor *self) {
-    return self->call.phase == CALL_NONE || self->call.phase == CALL_RECEIVING;
-}
-
 static void read_client(struct supervisor *self) {
     struct frame frame;
     int result = frame_reader_fill(&self->client.reader, self->client.fd, NULL);
 
-    while (result > 0 && self->client.fd >= 0 && takes_client_frames(self)) {
+    while (result > 0 && self->client.fd >= 0 && call_takes_frames(&self->call)) {
         result = frame_reader_next(&self->client.reader, &frame, NULL);
         if (result > 0 && take_client_frame(self, &frame, NULL))
             result = -1;
     }
     /* A client has nothing to say until its call has ended. */
-    if (result < 0 ||
-        (!takes_client_frames(self) && frame_reader_pending(&self->client.reader) > 0))
+    if (result < 0 || (!call_takes_frames(&self->call) &&
+                       frame_reader_pending(&self->client.reader) > 0))
         drop_client(self);
 }
 
@@ -246,7 +244,9 @@ static void take_ready(struct supervisor *self, const struct frame *frame) {
     if (worker_process_ready(&self->worker, frame, &err))
         give_up(&err);
     self->stillborn = 0;
-    tell_launcher_ready(self);
+    if (!self->announced)
+        tell_launcher(self, CONTROL_READY, 0);
+    self->announced = true;
     if (self->call.phase == CALL_WAITING)
         start_call(self);
 }
@@ -306,6 +306,8 @@ static void read_launcher(struct supervisor *self) {
                self->worker.state == WORKER_STARTING) {
         worker_process_forget(&self->worker);
         self->retry_at = viv_after_ms(WORKER_RETRY_MS);
+    } else if (message.what == CONTROL_TELL_FILES) {
+        tell_launcher(self, CONTROL_FILES, session_mounts_used(self->own.mounts));
     } else if (message.what == CONTROL_STOP_FOR_MEMORY &&
                (self->worker.state == WORKER_IDLE ||
                 self->worker.state == WORKER_RUNNING)) {
@@ -347,7 +349,7 @@ static void deadline_passed(struct supervisor *self) {
 enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, WATCHED_COUNT };
 
 static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
-    short client = takes_client_frames(self) ? POLLIN : 0;
+    short client = call_takes_frames(&self->call) ? POLLIN : 0;
 
     if (self->client.queue.size > 0)
         client |= POLLOUT;

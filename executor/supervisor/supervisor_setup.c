@@ -12,7 +12,6 @@
 #include "common/io.h"
 #include "executor/confine.h"
 #include "executor/landlock.h"
-#include "executor/supervisor/session_mounts.h"
 
 #define SET_UP_LIMIT_MS 10000
 
@@ -44,15 +43,31 @@ static int open_namespaces(int proc, int namespaces[NAMESPACE_COUNT],
     return 0;
 }
 
+static int open_mounts(struct supervisor_descriptors *descriptors,
+                       struct viv_error *err) {
+    for (int i = 0; i < SESSION_MOUNT_COUNT; i++) {
+        descriptors->mounts[i] =
+            open(session_mount_points[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (descriptors->mounts[i] < 0)
+            return viv_fail(err, VIV_SYSTEM, "open %s: %m", session_mount_points[i]);
+    }
+    descriptors->home = open(SESSION_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptors->home < 0)
+        return viv_fail(err, VIV_SYSTEM, "open " SESSION_HOME ": %m");
+    return 0;
+}
+
 /* Moves the kept descriptors to the lowest numbers behind the standard ones and closes
  * all others: whatever the launcher had open belongs to other sessions. */
 static int keep_descriptors(struct supervisor_descriptors *kept, struct viv_error *err) {
-    int *all[NAMESPACE_COUNT + 2] = {&kept->control, &kept->home};
-    const int count = NAMESPACE_COUNT + 2;
+    int *all[2 + SESSION_MOUNT_COUNT + NAMESPACE_COUNT] = {&kept->control, &kept->home};
     const int first = STDERR_FILENO + 1;
+    int count = 2;
 
+    for (int i = 0; i < SESSION_MOUNT_COUNT; i++)
+        all[count++] = &kept->mounts[i];
     for (int i = 0; i < NAMESPACE_COUNT; i++)
-        all[i + 2] = &kept->namespaces[i];
+        all[count++] = &kept->namespaces[i];
     /* Above the target range first, so that no move overwrites one that is still
      * to come. */
     for (int i = 0; i < count; i++) {
@@ -97,13 +112,9 @@ int supervisor_set_up(struct supervisor_descriptors *descriptors,
     umask(022);
     if (sethostname("earth", strlen("earth")))
         return viv_fail(err, VIV_SYSTEM, "sethostname: %m");
-    if (session_mounts_make(&sizes, err) ||
-        open_namespaces(proc, descriptors->namespaces, err))
-        return -1;
-    descriptors->home = open(SESSION_HOME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptors->home < 0 || chdir("/"))
-        return viv_fail(err, VIV_SYSTEM, "open " SESSION_HOME ": %m");
-    if (keep_descriptors(descriptors, err))
+    if (session_mounts_make(&sizes, err) || open_mounts(descriptors, err) ||
+        open_namespaces(proc, descriptors->namespaces, err) ||
+        keep_descriptors(descriptors, err))
         return -1;
     /* The worker may take all rights of its user away from a file; the supervisor reads
      * it. */

@@ -7,10 +7,13 @@
 
 #include "common/settings.h"
 #include "executor/control.h"
+#include "executor/supervisor/session_mounts.h"
 
 struct supervisor_descriptors {
-    int control;                     /* to the launcher */
-    int home;                        /* SESSION_HOME */
+    int control; /* to the launcher */
+    int home;    /* SESSION_HOME */
+    int mounts
+        [SESSION_MOUNT_COUNT]; /* of session_mount_points, to ask for their use only */
     int namespaces[NAMESPACE_COUNT]; /* of this session, for its workers to join */
 };
 

@@ -14,9 +14,6 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 
-/* An idle worker waits for the CALL and takes it at once. */
-#define CALL_SEND_LIMIT_MS 5000
-
 void worker_process_init(struct worker_process *worker) {
     *worker = (struct worker_process){
         .pidfd = -1,
@@ -29,7 +26,7 @@ void worker_process_init(struct worker_process *worker) {
 int worker_process_ask(struct worker_process *worker,
                        const struct supervisor_descriptors *descriptors,
                        struct viv_error *err) {
-    const struct control_message message = {CONTROL_SPAWN};
+    const struct control_message message = {.what = CONTROL_SPAWN};
     int channel[2], out[2], error[2], fds[SPAWN_FD_COUNT];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel))
@@ -81,13 +78,12 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
 }
 
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
-                        struct slice text, struct viv_error *err) {
+                        struct slice text, viv_time deadline, struct viv_error *err) {
     char head[WORKER_CALL_SIZE];
     struct iovec payload[2] = {{head, sizeof head}, {(void *)text.data, text.size}};
 
     worker_call_put(head, call);
-    if (frame_send(worker->channel, WORKER_CALL, call->number, payload, 2,
-                   viv_after_ms(CALL_SEND_LIMIT_MS), err))
+    if (frame_send(worker->channel, WORKER_CALL, call->number, payload, 2, deadline, err))
         return -1;
     worker->state = WORKER_RUNNING;
     return 0;

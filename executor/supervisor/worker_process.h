@@ -45,9 +45,10 @@ int worker_process_ask(struct worker_process *worker,
 int worker_process_ready(struct worker_process *worker, const struct frame *frame,
                          struct viv_error *err);
 
-/* Sends a CALL; `text` is the code and the standard input. */
+/* Sends a CALL; `text` is the code and the standard input. An idle worker takes it at once; one
+ * that code of the session has stopped does not: fails with VIV_TIMED_OUT at the deadline. */
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
-                        struct slice text, struct viv_error *err);
+                        struct slice text, viv_time deadline, struct viv_error *err);
 
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);

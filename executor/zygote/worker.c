@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -145,6 +146,8 @@ static int answer(const struct frame *frame, struct viv_error *err) {
     if (buffer_append(&result, head, sizeof head, sizeof head, err) ||
         python_run(code, standard_input, call.number, call.max_result, &result, err))
         return -1;
+    /* What C code has printed and not flushed belongs to this call. */
+    fflush(NULL);
     frame_put_header(result.data, WORKER_RESULT, call.number,
                      (uint32_t)(result.size - FRAME_HEADER_SIZE));
     return send_all((struct slice){result.data, result.size}, err);

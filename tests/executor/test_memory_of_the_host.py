@@ -88,3 +88,19 @@ def test_where_there_is_nothing_to_stop_it_goes_on(host):
     assert host.executor.status()["ready"] == "1"
     host.set_free(8000)
     assert host.executor.acquire().call("1").value == "1"
+
+
+def test_files_count_and_a_sandbox_that_is_mostly_files_is_ended(host):
+    """They would outlive its worker."""
+    full, other = host.executor.acquire(), host.executor.acquire()
+    other.call("x = 5")
+    full.call(f"open('large', 'wb').write(bytes(150 * {MEGABYTE}))")
+    host.set_free(100)
+    eventually(lambda: "event=stopped_for_memory" in host.executor.messages())
+    host.set_free(8000)
+    first = next(line for line in host.executor.messages().splitlines()
+                 if "event=stopped_for_memory" in line)
+    assert f"sandbox={full.number} " in first
+    eventually(lambda: host.executor.status()["sandboxes"] == "1")
+    answer = other.call("x")
+    assert answer.value == "5" and not answer.lost

@@ -72,9 +72,10 @@ static pid_t fork_worker(const int fds[SPAWN_FD_COUNT], int status) {
 
     REQUIRE(child >= 0);
     if (child == 0) {
-        while (status < 0)
+        if (status >= 0)
+            _exit(status);
+        for (;;)
             pause();
-        _exit(status);
     }
     close_all(fds);
     return child;
@@ -203,7 +204,8 @@ static int body_calls(void) {
 
     ask(&bench, fds);
     bench.worker.state = WORKER_IDLE;
-    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"), NULL) == 0);
+    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"),
+                                viv_after_ms(10000), NULL) == 0);
     REQUIRE(bench.worker.state == WORKER_RUNNING);
     REQUIRE(frame_reader_wait(&reader, fds[SPAWN_CHANNEL], &frame, VIV_TIME_NEVER,
                               NULL) == 0);
@@ -211,7 +213,8 @@ static int body_calls(void) {
     REQUIRE(worker_call_get(frame.payload, &got, &code, &input, NULL) == 0);
     REQUIRE(code.size == 4 && memcmp(code.data, "code", 4) == 0 && input.size == 2);
     close(fds[SPAWN_CHANNEL]);
-    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"), NULL) == -1);
+    REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"),
+                                viv_after_ms(10000), NULL) == -1);
     return 0;
 }
 
