@@ -5,48 +5,31 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "fcgi-app/error_type.h"
 
 struct row {
-    const char *type;
     int status;
     unsigned retry_after_s;
 };
 
 static const struct row table[VIV_CODE_COUNT] = {
-    [VIV_OK] = {"system", 500, 0},
-    [VIV_SYSTEM] = {"system", 500, 0},
-    [VIV_BAD_GATEWAY] = {"system", 502, 0},
-    [VIV_UNAVAILABLE] = {"system", 503, 2},
-    [VIV_TIMED_OUT] = {"system", 503, 2},
-    [VIV_CONFIG] = {"system", 500, 0},
-    [VIV_NOT_JSON] = {"validation", 400, 0},
-    [VIV_CONTENT_TYPE] = {"validation", 415, 0},
-    [VIV_VALIDATION] = {"validation", 422, 0},
-    [VIV_PARSING] = {"parsing", 422, 0},
-    [VIV_RESOURCE_LIMIT] = {"resource_limit", 413, 0},
-    [VIV_RATE_LIMIT] = {"rate_limit", 429, 60},
-    [VIV_BUSY] = {"busy", 409, 2},
-    [VIV_CAPACITY] = {"capacity", 503, 5},
-    [VIV_NOT_FOUND] = {"not_found", 404, 0},
-    [VIV_METHOD] = {"method", 405, 0},
+    [VIV_OK] = {500, 0},
+    [VIV_SYSTEM] = {500, 0},
+    [VIV_BAD_GATEWAY] = {502, 0},
+    [VIV_UNAVAILABLE] = {503, 2},
+    [VIV_TIMED_OUT] = {503, 2},
+    [VIV_CONFIG] = {500, 0},
+    [VIV_NOT_JSON] = {400, 0},
+    [VIV_CONTENT_TYPE] = {415, 0},
+    [VIV_VALIDATION] = {422, 0},
+    [VIV_PARSING] = {422, 0},
+    [VIV_RESOURCE_LIMIT] = {413, 0},
+    [VIV_RATE_LIMIT] = {429, 60},
+    [VIV_BUSY] = {409, 2},
+    [VIV_CAPACITY] = {503, 5},
+    [VIV_NOT_FOUND] = {404, 0},
+    [VIV_METHOD] = {405, 0},
 };
-
-/* Types of failed executions, which have no row: they are answers of status 200. */
-static const char *const execution_types[] = {"timeout", "crash"};
-
-static bool is(struct slice name, const char *type) {
-    return name.size == strlen(type) && memcmp(name.data, type, name.size) == 0;
-}
-
-bool error_type_is_ours(struct slice name) {
-    for (int i = 0; i < VIV_CODE_COUNT; i++)
-        if (is(name, table[i].type))
-            return true;
-    for (size_t i = 0; i < sizeof execution_types / sizeof *execution_types; i++)
-        if (is(name, execution_types[i]))
-            return true;
-    return false;
-}
 
 struct document {
     const char *type;
@@ -103,10 +86,11 @@ static const char *public_message(int status) {
 void error_reply(struct exchange *exchange, const struct viv_error *err,
                  const struct validation_details *details) {
     const struct row *row = &table[err->code < VIV_CODE_COUNT ? err->code : VIV_SYSTEM];
-    struct document document = {row->type, err->message, details};
+    const char *type = error_type_of(err->code);
+    struct document document = {type, err->message, details};
     char message[128];
 
-    if (strcmp(row->type, "system") == 0) {
+    if (strcmp(type, "system") == 0) {
         viv_log_failure(VIV_LOG_ERROR, "request_failed", err->message, "req=%s",
                         exchange->id);
         snprintf(message, sizeof message, "%s (request %s)", public_message(row->status),
@@ -115,6 +99,6 @@ void error_reply(struct exchange *exchange, const struct viv_error *err,
     }
     if (exchange->head.retry_after_s == 0)
         exchange->head.retry_after_s = row->retry_after_s;
-    exchange->outcome = row->type;
+    exchange->outcome = type;
     exchange_answer(exchange, row->status, write_document, &document);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one table from a code to its error type and HTTP status, and the one function that
- * turns a failure into an answer. Any thread.
+ * The one table from a code to its HTTP status, and the one function that turns a
+ * failure into an answer. Any thread.
  */
 #ifndef VIV_ERROR_REPLY_H
 #define VIV_ERROR_REPLY_H
-
-#include <stdbool.h>
 
 #include "common/error.h"
 #include "fcgi-app/exchange.h"
@@ -20,9 +18,5 @@
  */
 void error_reply(struct exchange *exchange, const struct viv_error *err,
                  const struct validation_details *details);
-
-/* Whether `name` is an error type of the service, which no exception of user code may
- * bear. */
-bool error_type_is_ours(struct slice name);
 
 #endif

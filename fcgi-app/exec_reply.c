@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fcgi-app/error_reply.h"
+#include "fcgi-app/error_type.h"
 
 #define PYTHON_ERROR "PythonError: "
 

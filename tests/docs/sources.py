@@ -74,13 +74,16 @@ def without_comments(text):
 
 def error_rows():
     """The table of errors: type, HTTP status, seconds of Retry-After."""
-    found = re.findall(r'\{"(\w+)", (\d+), (\d+)\}', listing("fcgi-app/error_reply.c", "table"))
-    return {(kind, int(status), int(seconds)) for kind, status, seconds in found}
+    types = dict(re.findall(r'\[(\w+)\] = "(\w+)"', listing("fcgi-app/error_type.c", "types")))
+    found = re.findall(r"\[(\w+)\] = \{(\d+), (\d+)\}",
+                       listing("fcgi-app/error_reply.c", "table"))
+    assert set(types) == {code for code, _, _ in found}
+    return {(types[code], int(status), int(seconds)) for code, status, seconds in found}
 
 
 def execution_types():
     """The error types of failed executions that no exception has."""
-    return re.findall(r'"(\w+)"', listing("fcgi-app/error_reply.c", "execution_types"))
+    return re.findall(r'"(\w+)"', listing("fcgi-app/error_type.c", "execution_types"))
 
 
 def service_types():

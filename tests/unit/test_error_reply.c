@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "fcgi-app/error_reply.h"
+#include "fcgi-app/error_type.h"
 #include "tests/unit/memory_connection.h"
 
 struct fixture {
