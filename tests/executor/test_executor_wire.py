@@ -8,7 +8,7 @@ import pytest
 
 from support import wires
 from support.executor import Refused
-from support.must import cannot
+from support.must import only_root_can
 from support.together import at_once, eventually
 from support.wires import ACQUIRE, ATTACH, END, NEXT, RECORD, STATUS, request
 
@@ -191,8 +191,7 @@ def test_one_who_never_reads_is_dropped(executor, canary):
 
 def as_user(uid, action):
     """What ACTION returns, a text, in a child that is another user; also what it raises."""
-    if os.geteuid() != 0:
-        cannot("only root can be another user")
+    only_root_can("be another user")
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

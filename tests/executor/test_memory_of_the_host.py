@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A host that runs short of memory, as far as /proc/meminfo says so."""
 
-import os
 import time
 
 import pytest
 
 from support import wires
 from support.executor import Refused
-from support.must import cannot
+from support.must import only_root_can
 from support.together import eventually
 from support.wires import OUT_OF_MEMORY, RAN
 
@@ -32,8 +31,7 @@ class Host:
 @pytest.fixture
 def host(start, tmp_path):
     """A host with much free memory."""
-    if os.geteuid() != 0:
-        cannot("only root can mount something in place of /proc/meminfo")
+    only_root_can("mount something in place of /proc/meminfo")
     return Host(start, tmp_path / "meminfo")
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """How many sandboxes there are: ready ones, taken ones, and what happens when there is no room."""
 
-import os
 import resource
 import time
 
@@ -9,7 +8,7 @@ import pytest
 
 from support import wires
 from support.executor import Refused
-from support.must import cannot
+from support.must import only_root_can
 from support.together import at_once, eventually, in_background
 from support.wires import ACQUIRE, STATUS, request
 
@@ -176,8 +175,7 @@ def test_few_descriptors(start):
 
 def test_few_processes(start):
     """A worker that cannot be made now is made when there is room; the call waits for it."""
-    if os.geteuid() != 0:
-        cannot("only root can be a user that has no other process")
+    only_root_can("be a user that has no other process")
     # keeper, launcher, zygote, two for each sandbox, and one that is there while a worker is made
     executor = start(pool_size=0, user=54321, limits={resource.RLIMIT_NPROC: 3 + 2 * 3 + 1})
     taken = [executor.acquire() for _ in range(3)]

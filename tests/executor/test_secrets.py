@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from support.must import cannot
+from support.must import only_root_can
 from support.together import eventually
 
 REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r")
@@ -31,8 +31,7 @@ def memory_has(process, secret):
 @pytest.fixture(autouse=True)
 def may_look():
     """Only root sees the memory of processes that are not dumpable."""
-    if os.geteuid() != 0:
-        cannot("the memory of other processes is for root")
+    only_root_can("look at the memory of other processes")
 
 
 def test_the_look_finds_what_is_there(sandbox):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from support import wires
-from support.must import cannot
+from support.must import only_root_can
 from support.wires import (DATA, DONE, EXEC, EXEC_FIXED, FILE, RUN, Channel, exec_payload, frame)
 from support.together import at_once, eventually
 
@@ -216,8 +216,7 @@ def test_the_largest_call(sandbox, canary):
 
 def test_nothing_is_left_open(executor, sandbox, canary):
     """Channels that came and went leave no descriptor in the launcher or the supervisor."""
-    if os.geteuid() != 0:
-        cannot("the descriptors of a supervisor are hidden from whoever is not root")
+    only_root_can("see the descriptors of a supervisor")
     supervisor, launcher = sandbox.supervisor(), executor.launcher()
 
     def counts():

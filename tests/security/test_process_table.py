@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from support.executor import NOBODY, Executor
-from support.must import cannot
+from support.must import only_root_can
 from support.processes import find
 from support.together import eventually
 
@@ -127,8 +127,7 @@ class Table:
 @pytest.fixture(scope="module", params=["root", "ordinary"])
 def table(request):
     """An executor that root started, and one that an ordinary user did."""
-    if os.geteuid() != 0:
-        cannot("only root can start both, and look at what is not dumpable")
+    only_root_can("start both, and look at what is not dumpable")
     running = Table(request.param)
     yield running
     running.executor.discard()

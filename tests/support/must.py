@@ -11,3 +11,9 @@ def cannot(reason):
     if os.environ.get("VIVARIUM_MUST_WORK") == "1":
         pytest.fail(f"everything must work here, but: {reason}")
     pytest.skip(reason)
+
+
+def only_root_can(what):
+    """Leave a test out for an ordinary user, however the suite was asked for: root runs it."""
+    if os.geteuid() != 0:
+        pytest.skip(f"only root can {what}")
