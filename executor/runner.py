@@ -177,14 +177,16 @@ def begin():
         _sys[f'__{name}__'] = _sys[name]
 
 
-def run(code, stdin, number, max_result):
+def run(code, stdin, number, max_result, late_interrupt=True):
     """Run one call and return its outcome as a row of tagged fields. Raises nothing.
 
     CODE and STDIN are bytes of UTF-8, STDIN may be None; NUMBER counts the calls of the session;
-    MAX_RESULT bounds the JSON text of the value in bytes.
+    MAX_RESULT bounds the JSON text of the value in bytes. An interrupt that is there already is
+    for this call, unless with LATE_INTERRUPT it may be one for the call before.
     """
     global _interrupted
-    _interrupted = False  # what came before is not for this call
+    if late_interrupt:
+        _interrupted = False
     try:
         return _run(code, stdin, f'<exec-{number}>', max_result)
     except MemoryError:

@@ -27,6 +27,7 @@ void worker_call_put(char *to, const struct worker_call *call) {
     put_u32(to + 24, call->code_size);
     to[28] = call->has_stdin;
     put_u32(to + 29, call->stdin_size);
+    to[33] = call->late_interrupt;
 }
 
 int worker_call_get(struct slice payload, struct worker_call *call, struct slice *code,
@@ -41,6 +42,7 @@ int worker_call_get(struct slice payload, struct worker_call *call, struct slice
     call->code_size = get_u32(from + 24);
     call->has_stdin = from[28] != 0;
     call->stdin_size = get_u32(from + 29);
+    call->late_interrupt = from[33] != 0;
     if ((uint64_t)call->code_size + call->stdin_size != payload.size - WORKER_CALL_SIZE)
         return viv_fail(err, VIV_BAD_GATEWAY, "malformed CALL frame");
     *code = (struct slice){from + WORKER_CALL_SIZE, call->code_size};

@@ -31,9 +31,12 @@ struct worker_call {
     uint32_t code_size;
     bool has_stdin;
     uint32_t stdin_size;
+    /* The call before this one was interrupted, and its signal may strike late. Without it an
+     * interrupt is always for this call, however early it comes. */
+    bool late_interrupt;
 };
 
-#define WORKER_CALL_SIZE 33
+#define WORKER_CALL_SIZE 34
 
 frame_cap worker_cap_to_worker, worker_cap_to_supervisor;
 

@@ -333,7 +333,7 @@ static void deadline_passed(struct supervisor *self) {
     if (self->call.phase == CALL_RUNNING && !self->call.interrupted) {
         self->call.interrupted = true;
         self->call.deadline = viv_after_ms(self->call.exec.grace_ms);
-        kill(self->worker.pid, SIGINT);
+        worker_process_interrupt(&self->worker);
     } else if (self->call.phase == CALL_RUNNING) {
         replace_worker(self, SESSION_TIMED_OUT);
     } else if (self->worker.state == WORKER_ABSENT) {

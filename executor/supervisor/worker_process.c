@@ -81,12 +81,21 @@ int worker_process_call(struct worker_process *worker, const struct worker_call 
                         struct slice text, viv_time deadline, struct viv_error *err) {
     char head[WORKER_CALL_SIZE];
     struct iovec payload[2] = {{head, sizeof head}, {(void *)text.data, text.size}};
+    struct worker_call told = *call;
 
-    worker_call_put(head, call);
+    told.late_interrupt = worker->interrupted;
+    worker->interrupted = false;
+    worker_call_put(head, &told);
     if (frame_send(worker->channel, WORKER_CALL, call->number, payload, 2, deadline, err))
         return -1;
     worker->state = WORKER_RUNNING;
     return 0;
+}
+
+void worker_process_interrupt(struct worker_process *worker) {
+    if (worker->pid > 0)
+        kill(worker->pid, SIGINT);
+    worker->interrupted = true;
 }
 
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline) {

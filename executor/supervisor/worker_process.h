@@ -25,7 +25,8 @@ struct worker_process {
     int pidfd;   /* readable when it has ended; -1 until READY */
     int channel; /* frames of worker_wire.h */
     struct frame_reader reader;
-    int output[2]; /* read ends of its standard output and error */
+    int output[2];    /* read ends of its standard output and error */
+    bool interrupted; /* since it was sent its last CALL */
 };
 
 /* How it ended. */
@@ -49,6 +50,9 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
  * that code of the session has stopped does not: fails with VIV_TIMED_OUT at the deadline. */
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err);
+
+/* Interrupts the code that it runs, and tells it so with the next CALL. */
+void worker_process_interrupt(struct worker_process *worker);
 
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);

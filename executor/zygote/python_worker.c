@@ -178,12 +178,14 @@ int python_begin(struct viv_error *err) {
     return done ? 0 : fail_with_exception(err, "begin");
 }
 
-int python_run(struct slice code, struct slice standard_input, uint32_t number,
-               uint32_t max_result, struct buffer *claims, struct viv_error *err) {
+int python_run(const struct worker_call *call, struct slice code,
+               struct slice standard_input, struct buffer *claims,
+               struct viv_error *err) {
     CLEANUP(drop_reference)
     PyObject *result = PyObject_CallMethod(
-        runner, "run", "y#y#II", code.data, (Py_ssize_t)code.size, standard_input.data,
-        (Py_ssize_t)standard_input.size, number, max_result);
+        runner, "run", "y#y#IIO", code.data, (Py_ssize_t)code.size, standard_input.data,
+        (Py_ssize_t)standard_input.size, call->number, call->max_result,
+        call->late_interrupt ? Py_True : Py_False);
     char *bytes;
     Py_ssize_t size;
 

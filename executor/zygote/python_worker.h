@@ -13,6 +13,7 @@
 
 #include "common/bytes.h"
 #include "common/error.h"
+#include "executor/worker_wire.h"
 
 /* Starts the interpreter and imports `preload`, module names separated by commas. */
 int python_start(const char *preload, struct viv_error *err);
@@ -26,8 +27,8 @@ int python_fork_orphan(void);
 int python_begin(struct viv_error *err);
 
 /* One call. `standard_input` with data NULL is none. Appends the claims to `claims`. */
-int python_run(struct slice code, struct slice standard_input, uint32_t number,
-               uint32_t max_result, struct buffer *claims, struct viv_error *err);
+int python_run(const struct worker_call *call, struct slice code,
+               struct slice standard_input, struct buffer *claims, struct viv_error *err);
 
 /* Lets other threads of the session run while the caller waits; the two frame a wait. */
 void *python_release(void);

@@ -144,7 +144,7 @@ static int answer(const struct frame *frame, struct viv_error *err) {
     /* The header is written when the length of the claims is known. */
     memcpy(head + FRAME_HEADER_SIZE, call.nonce, SESSION_NONCE_SIZE);
     if (buffer_append(&result, head, sizeof head, sizeof head, err) ||
-        python_run(code, standard_input, call.number, call.max_result, &result, err))
+        python_run(&call, code, standard_input, &result, err))
         return -1;
     /* What C code has printed and not flushed belongs to this call. */
     fflush(NULL);

@@ -183,6 +183,26 @@ def test_many_channels_to_one_sandbox(executor, sandbox, canary):
     assert sandbox.call("x").value == "5"
 
 
+def test_an_interrupt_may_come_before_the_code_has_begun(sandbox, canary):
+    """It is for this call all the same: the variables stay, and the next call is not hit."""
+    sandbox.call("x = 5")
+    for _ in range(50):
+        answer = sandbox.call("while True: sum(range(99))", timeout_ms=1, grace_ms=20000)
+        assert answer.outcome == wires.TIMED_OUT and not answer.lost
+        assert answer.error == "KeyboardInterrupt"
+        assert sandbox.call("x").value == "5"
+
+
+def test_an_interrupt_may_come_after_the_code_has_ended(sandbox, canary):
+    """It is not for the next call."""
+    sandbox.call("x, time = 5, __import__('time')")
+    for number in range(100):
+        pause = 0.018 + number / 25000
+        answer = sandbox.call(f"time.sleep({pause})", timeout_ms=20, grace_ms=20000)
+        assert answer.outcome in (wires.RAN, wires.TIMED_OUT) and not answer.lost
+        assert sandbox.call("x").value == "5"
+
+
 NO_ROOM, IN_THE_WAY, NOT_WRITTEN = 1, 2, 3
 
 REFUSED_FILES = {

@@ -223,6 +223,48 @@ static void sends_a_call(void **state) {
     in_pid_namespace(body_calls);
 }
 
+/* Whether the next CALL tells of an interrupt that may come late. */
+static bool tells_of_late_interrupt(struct bench *bench, int channel) {
+    const struct worker_call call = {.number = 1};
+    struct frame_reader reader = {.cap = worker_cap_to_worker};
+    struct frame frame;
+    struct worker_call got;
+    struct slice code, input;
+
+    REQUIRE(worker_process_call(&bench->worker, &call, SLICE(""), VIV_TIME_NEVER, NULL) ==
+            0);
+    REQUIRE(frame_reader_wait(&reader, channel, &frame, VIV_TIME_NEVER, NULL) == 0);
+    REQUIRE(worker_call_get(frame.payload, &got, &code, &input, NULL) == 0);
+    frame_reader_clear(&reader);
+    return got.late_interrupt;
+}
+
+static int body_interrupts(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_FD_COUNT];
+
+    ask(&bench, fds);
+    int channel = fcntl(fds[SPAWN_CHANNEL], F_DUPFD_CLOEXEC, 0);
+    pid_t worker = fork_worker(fds, -1);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, 4) == 0);
+    REQUIRE(!tells_of_late_interrupt(&bench, channel));
+    worker_process_interrupt(&bench.worker);
+    REQUIRE(worker_process_has_ended(&bench.worker, viv_after_ms(60000)));
+    REQUIRE(tells_of_late_interrupt(&bench, channel));
+    REQUIRE(!tells_of_late_interrupt(&bench, channel));
+    REQUIRE(worker_process_end(&bench.worker).signal == SIGINT);
+    /* It is of this worker, not of the next one. */
+    worker_process_interrupt(&bench.worker);
+    worker_process_forget(&bench.worker);
+    REQUIRE(!bench.worker.interrupted);
+    return 0;
+}
+
+static void an_interrupt_is_told_with_the_next_call(void **state) {
+    (void)state;
+    in_pid_namespace(body_interrupts);
+}
+
 static struct worker_end end_of(int status, int number) {
     struct bench bench = bench_new();
     int fds[SPAWN_FD_COUNT];
@@ -297,6 +339,7 @@ int main(void) {
         cmocka_unit_test(takes_the_ready_of_its_child),
         cmocka_unit_test(takes_no_other_ready),
         cmocka_unit_test(sends_a_call),
+        cmocka_unit_test(an_interrupt_is_told_with_the_next_call),
         cmocka_unit_test(tells_how_a_worker_ended),
         cmocka_unit_test(ends_one_that_never_became_ready),
     };

@@ -10,6 +10,7 @@ static const struct worker_call example = {
     .code_size = 4,
     .has_stdin = true,
     .stdin_size = 3,
+    .late_interrupt = true,
 };
 
 static void each_type_has_its_direction_and_cap(void **state) {
@@ -45,6 +46,7 @@ static void a_call_comes_back_as_it_went(void **state) {
     assert_int_equal(got.number, example.number);
     assert_int_equal(got.max_result, example.max_result);
     assert_true(got.has_stdin);
+    assert_true(got.late_interrupt);
     assert_slice_equal(code, "code");
     assert_slice_equal(standard_input, "in\n");
 }
