@@ -281,8 +281,12 @@ def test_descriptors_of_a_supervisor(table):
     supervisor, worker = table.part("supervisor"), table.part("worker")
     kinds = sorted(path.split(":")[0] for number, path in supervisor.descriptors().items()
                    if number > 2)
-    assert kinds == sorted(["user", "pid", "mnt", "net", "ipc", "uts", "cgroup", "/home/earth",
-                            "socket", "socket", "socket", "pipe", "pipe", "anon_inode"])
+    assert kinds == sorted([
+        "user", "pid", "mnt", "net", "ipc", "uts", "cgroup",  # for its next worker to join
+        "/home/earth", "/home/earth", "/tmp", "/dev/shm",  # to walk, and to see how full they are
+        "socket",  # to the launcher
+        "socket",  # to its client
+        "socket", "pipe", "pipe", "anon_inode"])  # to its worker, and the worker itself
     for kind in NAMESPACES["supervisor"]:
         assert os.readlink(supervisor.path / "ns" / kind) in supervisor.descriptors().values()
     pipes = {path for path in worker.descriptors().values() if path.startswith("pipe")}
