@@ -19,6 +19,8 @@ def memory_has(process, secret):
         regions = [REGION.match(line) for line in maps if "[v" not in line]  # vvar, vsyscall
     with open(process.path / "mem", "rb", buffering=0) as memory:
         for start, end in (map(lambda n: int(n, 16), each.groups()) for each in regions if each):
+            if end - start > 1 << 32:
+                continue  # reserved by a sanitizer
             memory.seek(start)
             try:
                 if secret in memory.read(end - start):
