@@ -13,8 +13,6 @@
 #include "fcgi-app/exec_run.h"
 #include "fcgi-app/session_id.h"
 
-#define RECORD_AGAIN_MS 1000
-
 struct body {
     char *bytes; /* owned */
     struct budget_share share;
@@ -96,9 +94,7 @@ static int run_request(struct app *app, struct exchange *exchange, const char *i
     if (failed)
         return -1;
     answer(exchange, &run);
-    /* The record has the time of the call's beginning; a little later is the same. */
-    if (result.runtime_ms >= RECORD_AGAIN_MS)
-        exec_run_record(app, id, run.sandbox);
+    exec_run_record(app, id, run.sandbox);
     return 0;
 }
 

@@ -131,11 +131,17 @@ static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
     return session_record_put(to, &record);
 }
 
+static void write_record(void *context) {
+    struct record_request *request = context;
+
+    if (request->sandbox != 0)
+        executor_record(&request->app->executor, request->sandbox, make_record, request);
+}
+
 void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
     struct record_request request = {app, id, sandbox};
 
-    if (sandbox != 0)
-        executor_record(&app->executor, sandbox, make_record, &request);
+    write_record(&request);
 }
 
 static int fail_refused(const struct exec_run *run, const struct session_refused *refused,
@@ -169,9 +175,11 @@ static int run_in(struct app *app, struct session *session, struct exec_run *run
     if (begin_call(app, session, run, &call, err))
         return -1;
     run->sent(run->context);
-    /* Now, not when it has ended: whoever takes the session over in the middle of it must not
-     * give its number to another execution. */
-    exec_run_record(app, run->visit.id, session->sandbox);
+    /* Whoever takes the session over in the middle of a long call must not give its number to
+     * another execution. */
+    struct record_request record = {app, run->visit.id, session->sandbox};
+    call.lasts = write_record;
+    call.context = &record;
     sandbox_call_receive(&call, result, &why);
     switch (result->end) {
     case CALL_REFUSED:

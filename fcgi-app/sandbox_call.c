@@ -152,6 +152,7 @@ struct receiving {
     const struct sandbox_call *call;
     struct call_result *result;
     enum phase phase;
+    viv_time lasts_at;  /* when the caller is to be told, VIV_TIME_NEVER when it was */
     uint64_t output[2]; /* bytes that came */
     uint32_t files, left_out;
     uint64_t total; /* bytes of all files */
@@ -298,6 +299,22 @@ static int take_frame(struct receiving *state, const struct frame *frame,
     }
 }
 
+static int wait_for_frame(struct receiving *state, struct frame_reader *reader,
+                          struct frame *frame, viv_time deadline, struct viv_error *err) {
+    const struct sandbox_call *call = state->call;
+
+    if (state->lasts_at < deadline) {
+        if (viv_now() < state->lasts_at &&
+            frame_reader_wait(reader, call->channel, frame, state->lasts_at, err) == 0)
+            return 0;
+        if (viv_now() < state->lasts_at)
+            return -1;
+        state->lasts_at = VIV_TIME_NEVER;
+        call->lasts(call->context);
+    }
+    return frame_reader_wait(reader, call->channel, frame, deadline, err);
+}
+
 static int take_frames(struct receiving *state, viv_time deadline,
                        struct viv_error *err) {
     CLEANUP(frame_reader_clear)
@@ -305,7 +322,7 @@ static int take_frames(struct receiving *state, viv_time deadline,
     struct frame frame;
 
     while (state->phase != OVER) {
-        if (frame_reader_wait(&reader, state->call->channel, &frame, deadline, err) ||
+        if (wait_for_frame(state, &reader, &frame, deadline, err) ||
             take_frame(state, &frame, err))
             return -1;
     }
@@ -321,7 +338,12 @@ void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
     int64_t limit_ms =
         call->timeout_ms + (int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS;
 
-    *state = (struct receiving){.call = call, .result = result, .phase = AT_START};
+    *state = (struct receiving){
+        .call = call,
+        .result = result,
+        .phase = AT_START,
+        .lasts_at = call->lasts ? viv_after_ms(SANDBOX_LASTS_MS) : VIV_TIME_NEVER,
+    };
     if (take_frames(state, viv_after_ms(limit_ms), err)) {
         result->end = err->code == VIV_TIMED_OUT ? CALL_OVERDUE : CALL_BROKEN;
         result->runtime_ms = (uint64_t)((viv_now() - begun) / VIV_MS);

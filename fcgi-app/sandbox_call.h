@@ -26,6 +26,7 @@
 
 #define SANDBOX_SEND_MS    10000
 #define SANDBOX_COLLECT_MS 10000
+#define SANDBOX_LASTS_MS   50
 
 /* An answer's files may have this many times max_file_size in all. */
 #define SANDBOX_TOTAL_FILES 10
@@ -37,6 +38,9 @@ struct sandbox_call {
     uint64_t number;                         /* of the execution in its session */
     uint32_t timeout_ms;                     /* of the code */
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
+    /* Called once when the call has lasted SANDBOX_LASTS_MS; may be NULL. */
+    void (*lasts)(void *context);
+    void *context;
 };
 
 /* Whether nothing lies in the channel and its other end is there: what arrives between

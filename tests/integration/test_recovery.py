@@ -132,6 +132,7 @@ def test_vivarium_fcgi_killed_during_a_call(instance):
     assert other.value("x") == 41
     answer = session.exec("open('f').read()")
     assert answer.status == 200, answer
+    assert answer.session["execution_count"] == 3  # the second is the one that was running
     if answer.lost == "none":
         assert session.value("x") == 41
 
