@@ -137,6 +137,7 @@ static void an_old_file_is_left_as_it_is(void **state) {
     usleep(50 * 1000);
     assert_int_equal(fstatat(home.fd, "file", &before, 0), 0);
     CLEANUP(home_snapshot) struct home_snapshot snapshot = snapshot_of(home.fd);
+    assert_int_equal(snapshot.count, 1);
     assert_int_equal(fstatat(home.fd, "file", &after, 0), 0);
     assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof before.st_mtim);
     assert_memory_equal(&before.st_ctim, &after.st_ctim, sizeof before.st_ctim);

@@ -106,6 +106,7 @@ static void does_not_replace_one_that_answers(void **state) {
 
     (void)state;
     CLEANUP(close_fd) int fd = listen_socket_open(bench.path, geteuid(), NULL);
+    assert_true(fd >= 0);
     assert_fails(listen_socket_open(bench.path, geteuid(), &err), &err, VIV_SYSTEM,
                  "another vivarium-executor");
     CLEANUP(close_fd) int client = try_connect(bench.path);
