@@ -121,14 +121,18 @@ static int say_ready(struct viv_error *err) {
     return send_all((struct slice){frame, sizeof frame}, err);
 }
 
-/* Waits for the next call; other threads of the session run meanwhile. */
+/* Waits for the next call; other threads of the session run meanwhile. The channel blocks, so
+ * that reading it is waiting. */
 static int wait_for_call(struct frame_reader *reader, struct frame *frame,
                          struct viv_error *err) {
     void *state = python_release();
-    int failed = frame_reader_wait(reader, CHANNEL, frame, VIV_TIME_NEVER, err);
+    int found;
 
+    while ((found = frame_reader_next(reader, frame, err)) == 0)
+        if (frame_reader_fill(reader, CHANNEL, err) < 0)
+            break;
     python_resume(state);
-    return failed;
+    return found > 0 ? 0 : -1;
 }
 
 static int answer(const struct frame *frame, struct viv_error *err) {
