@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from support.processes import find
 from support.program import program
 from support.together import eventually
 from support.wires import BROKE_PROTOCOL, CRASHED, RAN, TIMED_OUT
@@ -217,7 +218,7 @@ def test_between_calls(victim, code):
     """What nobody asked for ends the worker; the next call has a fresh one and says so."""
     worker = victim.worker()
     assert attack(victim, code).outcome == RAN
-    eventually(lambda: not worker.alive())
+    eventually(lambda: find(worker.pid) is None)  # its supervisor has noticed
     answer = victim.call("open('kept').read()")
     assert answer.value == '"here"' and answer.outcome == RAN and answer.lost
     assert victim.call("x").error == "NameError"
