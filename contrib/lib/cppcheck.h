@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* For cppcheck, which is given no system header: the macros that shape code. */
+#define TAILQ_HEAD(name, type)                                                           \
+    struct name {                                                                        \
+        struct type *first, **last;                                                      \
+    }
+#define TAILQ_ENTRY(type)                                                                \
+    struct {                                                                             \
+        struct type *next, **previous;                                                   \
+    }
+#define TAILQ_FOREACH(one, list, field)                                                  \
+    for (one = (list)->first; one; one = one->field.next)
+#define json_object_foreach(object, key, value) for (;;)
+#define LIST_FOREACH(one, list, field)                                                   \
+    for (one = (list)->first; one; one = one->field.next)
