@@ -7,6 +7,7 @@ taken only here, so that none comes at a bad moment.
 
 import contextlib
 import ctypes
+import glob
 import grp
 import json
 import os
@@ -71,15 +72,17 @@ class Identity:
 class Part:
     """One of the three services: how to start it, and the process while there is one.
 
-    Its first start waits for the path `needs`.
+    Its first start waits for the path `needs`. Before each start, what matches the patterns of
+    `litter` goes: what one that was killed has left there, nobody else would remove.
     """
 
-    def __init__(self, arguments, identity=None, stdin=None, needs=None):
+    def __init__(self, arguments, identity=None, stdin=None, needs=None, litter=()):
         self.name = pathlib.Path(arguments[0]).name
         self.arguments = [str(argument) for argument in arguments]
         self.identity = identity
         self.stdin = stdin
         self.needs = needs
+        self.litter = litter
         self.pid = None
         self.started = 0.0
         self.start_at = 0.0  # when to start it again
@@ -89,6 +92,9 @@ class Part:
         return self.needs is None or self.needs.exists()
 
     def start(self, *more):
+        for pattern in self.litter:
+            for path in glob.glob(str(pattern)):
+                os.unlink(path)
         parent = os.getpid()
         self.started = time.monotonic()
         self.pid = os.fork()
