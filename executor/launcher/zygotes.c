@@ -14,6 +14,8 @@
 #define SANDBOX_MAX    4 /* requests of one sandbox: it needs one, for a moment two */
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  10000
+#define START_LIMIT    (60 * VIV_SECOND) /* until it is ready */
+#define ANSWER_LIMIT   (20 * VIV_SECOND) /* for a fork; supervisors wait longer */
 
 struct spawn {
     struct spawn *next;
@@ -56,7 +58,8 @@ static void send_waiting(struct zygotes *zygotes) {
             zygote_process_ask(&asked->process, &spawn->request, spawn->fds, NULL))
             return;
         spawn->by = asked;
-        asked->in_flight++;
+        if (asked->in_flight++ == 0)
+            asked->owes_since = viv_now();
         asked->forks++;
     }
 }
@@ -170,6 +173,7 @@ static void answered(struct zygote *zygote, const struct spawn_reply *reply) {
         all->not_made(all->context, reply->sandbox, reply->failed);
     drop(asked);
     zygote->in_flight--;
+    zygote->owes_since = viv_now();
     end_if_retired(zygote);
     send_waiting(all);
 }
@@ -198,6 +202,7 @@ static void start(struct zygote *zygote) {
     struct viv_error err;
 
     zygote->retiring = false;
+    zygote->owes_since = viv_now();
     if (zygote_process_start(&zygote->process, all->setup, &err)) {
         lost(zygote, err.message);
         return;
@@ -236,8 +241,23 @@ static viv_time start_if_due(struct zygote *zygote) {
     return zygote->process.pid > 0 ? VIV_TIME_NEVER : zygote->start_at;
 }
 
+/* One that hangs, in an import or stopped, is as good as dead. */
+static void give_up_if_it_hangs(struct zygote *zygote) {
+    viv_time owes = viv_now() - zygote->owes_since;
+
+    if (zygote->process.socket < 0)
+        return;
+    if (!zygote->process.ready && owes > START_LIMIT)
+        lost(zygote, "the zygote does not become ready");
+    else if (zygote->in_flight > 0 && owes > ANSWER_LIMIT)
+        lost(zygote, "the zygote does not answer");
+}
+
 viv_time zygotes_keep_time(struct zygotes *zygotes) {
     const struct settings *settings = zygotes->setup->settings;
+
+    for (int i = 0; i < 2; i++)
+        give_up_if_it_hangs(&zygotes->two[i]);
     struct zygote *asked = current(zygotes);
     viv_time next = start_if_due(asked);
 

@@ -19,6 +19,7 @@ struct zygote {
     struct zygote_process process;
     unsigned in_flight; /* requests that it has not answered */
     uint64_t forks;
+    viv_time owes_since; /* to be ready, or its next answer */
     viv_time ready_at;
     viv_time start_at; /* not to be started before */
     int failures;      /* in a row */
@@ -51,7 +52,8 @@ int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
 /* Drops what waits for a sandbox that has ended. */
 void zygotes_forget(struct zygotes *zygotes, uint64_t sandbox);
 
-/* Starts what is due; returns when something is due again. */
+/* Starts what is due and gives up what hangs; returns when something is to be started again.
+ * To be called at least once a second. */
 viv_time zygotes_keep_time(struct zygotes *zygotes);
 
 /* Whether the child that was reaped was a zygote. */
