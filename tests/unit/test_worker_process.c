@@ -74,6 +74,7 @@ static pid_t fork_worker(const int fds[SPAWN_FD_COUNT], int status) {
     if (child == 0) {
         if (status >= 0)
             _exit(status);
+        signal(SIGINT, SIG_DFL); /* a job in the background of a shell has it ignored */
         for (;;)
             pause();
     }
