@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* vivarium-executor: its command line. */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,10 +5,6 @@
  * are not ended when it stops: they live in vivarium-executor and are taken over at the
  * next start.
  */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "fcgi-app/routes.h"
 
 #include <stdio.h>
