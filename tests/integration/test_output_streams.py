@@ -41,6 +41,12 @@ def test_c_and_python_write_to_the_same_streams(shared):
     assert answer.std_err == "os err\nc err\n"
 
 
+def test_what_c_code_did_not_flush_belongs_to_its_call(shared):
+    answer = shared.exec("import ctypes\n_ = ctypes.CDLL(None).printf(b'from C\\n')")
+    assert answer.std_out == "from C\n"
+    assert shared.exec("1").std_out == ""
+
+
 def test_a_call_sees_only_its_own_output(shared):
     shared.exec(program("""
         print('first')
