@@ -95,6 +95,8 @@ static const struct option options[] = {
     VALUE(SIZE, session_disk, "256M", MIB, TIB, "files of a session"),
     VALUE(COUNT, session_inodes, "8192", 64, 10000000, "files and folders of a session"),
     VALUE(COUNT, session_threads, "64", 1, 4096, "threads of a session"),
+    VALUE(COUNT, session_cpus, "0", 0, 4096,
+          "processors' worth of time of a session, 0 for no limit; with cgroup v2 only"),
     VALUE(SIZE, min_free_memory, "512M", 0, TIB,
           "of the host; below it no session is begun, below half of it the largest is "
           "stopped"),
@@ -103,6 +105,15 @@ static const struct option options[] = {
     VALUE(COUNT, uid_base, "200000", 1000, UINT64_C(4000000000),
           "first of the user ids that sandboxes have, where vivarium-executor runs as "
           "root"),
+    VALUE(STRING, slot_directory, "/var/lib/vivarium/slots", 1, 200,
+          "folder of the sandboxes in the tiers confined and minimal"),
+    VALUE(COUNT, slots, "32", 1, 4096,
+          "sandboxes at a time in the tiers confined and minimal"),
+    VALUE(
+        COUNT, slot_uid_base, "50000", 1000, UINT64_C(4000000000),
+        "first of the user ids of the tier confined, two for each of slots and two more"),
+    VALUE(LIST, seccomp_refuse, "none", 0, TEXT_MAX,
+          "system calls that are refused besides those that always are"),
     VALUE(COUNT, zygote_sessions, "1000", 1, 1000000,
           "the warm interpreter is replaced after so many workers"),
     VALUE(DURATION, zygote_age, "1h", 1000, 30 * DAY, "and when it is so old"),
@@ -253,6 +264,8 @@ int settings_check(struct settings *settings, struct viv_error *err) {
         return -1;
     if (strcmp(settings->listen + start, settings->executor_socket) == 0)
         return viv_fail(err, VIV_CONFIG, "listen and executor_socket are the same");
+    if (*settings->slot_directory != '/')
+        return viv_fail(err, VIV_CONFIG, "slot_directory: an absolute path is expected");
     if (settings->exec_timeout > settings->max_exec_timeout)
         return viv_fail(err, VIV_CONFIG, "exec_timeout is larger than max_exec_timeout");
     if (settings->reserved_threads >= settings->threads)

@@ -52,9 +52,14 @@ struct settings {
     uint64_t session_disk;   /* bytes */
     uint64_t session_inodes;
     uint64_t session_threads;
+    uint64_t session_cpus;    /* processors' worth of time, 0: no limit */
     uint64_t min_free_memory; /* bytes, of the host */
     char *min_isolation;      /* full, isolated, confined or minimal */
     uint64_t uid_base;
+    char *slot_directory; /* of the tiers without namespaces */
+    uint64_t slots;
+    uint64_t slot_uid_base;
+    char *seccomp_refuse; /* names of system calls; a list */
     uint64_t zygote_sessions;
     uint64_t zygote_age; /* ms */
 };

@@ -79,6 +79,8 @@ static void defaults_are_those_of_the_contract(void **state) {
     assert_string_equal(s->trusted_proxies, "");
     assert_string_equal(s->preload, "numpy,pandas,matplotlib.pyplot");
     assert_string_equal(s->min_isolation, "confined");
+    assert_string_equal(s->slot_directory, "/var/lib/vivarium/slots");
+    assert_string_equal(s->seccomp_refuse, "");
     const uint64_t numbers[][2] = {
         {s->threads, 128},
         {s->reserved_threads, 16},
@@ -105,8 +107,11 @@ static void defaults_are_those_of_the_contract(void **state) {
         {s->session_disk, 256 * m},
         {s->session_inodes, 8192},
         {s->session_threads, 64},
+        {s->session_cpus, 0},
         {s->min_free_memory, 512 * m},
         {s->uid_base, 200000},
+        {s->slots, 32},
+        {s->slot_uid_base, 50000},
         {s->zygote_sessions, 1000},
         {s->zygote_age, 60 * minute},
     };
@@ -136,6 +141,20 @@ static void files_have_comments_and_white_space(void **state) {
     assert_string_equal(run->settings.listen, "unix:/tmp/a b#c/web/fcgi.sock");
     assert_string_equal(run->settings.preload, "numpy,scipy.stats");
     assert_int_equal(run->settings.exec_timeout, 500);
+}
+
+static void settings_of_slots_are_taken(void **state) {
+    struct run *run = *state;
+
+    assert_int_equal(load_text(run, "slot_directory = /srv/slots\nslots = 4096\n"
+                                    "slot_uid_base = 1000\nsession_cpus = 2\n"
+                                    "seccomp_refuse = mremap, getrandom\n"),
+                     0);
+    assert_string_equal(run->settings.slot_directory, "/srv/slots");
+    assert_int_equal(run->settings.slots, 4096);
+    assert_int_equal(run->settings.slot_uid_base, 1000);
+    assert_int_equal(run->settings.session_cpus, 2);
+    assert_string_equal(run->settings.seccomp_refuse, "mremap,getrandom");
 }
 
 static void none_is_the_empty_list(void **state) {
@@ -169,6 +188,10 @@ static void faults_name_file_line_and_key(void **state) {
         {"min_isolation = full,isolated\n", ":1: min_isolation: one of"},
         {"log_level =\n", ":1: log_level: one of error,warning,info,debug"},
         {"run_directory =\n", ":1: run_directory: a text of 1 to 80 bytes"},
+        {"slot_directory =\n", ":1: slot_directory: a text of 1 to 200 bytes"},
+        {"slots = 0\n", ":1: slots: 1 to 4096 is expected"},
+        {"slot_uid_base = 999\n", ":1: slot_uid_base: 1000 to 4000000000 is expected"},
+        {"session_cpus = 1.5\n", ":1: session_cpus: a number is expected"},
     };
 
     for (size_t i = 0; i < COUNT_OF(faults); i++) {
@@ -297,6 +320,7 @@ static void settings_are_checked_against_each_other(void **state) {
         {"listen = unix:", "listen: the path of a socket has 1 to 107 bytes"},
         {"listen = unix:/run/vivarium/executor.sock", "the same"},
         {"max_in_flight = 100M", "max_in_flight has no room"},
+        {"slot_directory = slots", "slot_directory: an absolute path is expected"},
         {"executor_socket = /123456789/123456789/123456789/123456789/123456789/123456789"
          "/123456789/123456789/123456789/123456789/1234567",
          "executor_socket: the path of a socket"},
@@ -372,6 +396,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_RUN(defaults_are_those_of_the_contract),
         IN_A_RUN(files_have_comments_and_white_space),
+        IN_A_RUN(settings_of_slots_are_taken),
         IN_A_RUN(none_is_the_empty_list),
         IN_A_RUN(faults_name_file_line_and_key),
         IN_A_RUN(files_hold_no_nul),
