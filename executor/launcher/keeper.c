@@ -23,7 +23,7 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/confine.h"
-#include "executor/launcher/isolation.h"
+#include "executor/isolation.h"
 #include "executor/launcher/launcher.h"
 #include "executor/launcher/listen_socket.h"
 #include "executor/launcher/template_root.h"

@@ -12,7 +12,7 @@
 #include "common/log.h"
 #include "executor/landlock.h"
 #include "executor/launcher/host_memory.h"
-#include "executor/launcher/isolation.h"
+#include "executor/isolation.h"
 #include "executor/launcher/launcher_state.h"
 #include "executor/launcher/unshared_memory.h"
 
