@@ -36,9 +36,21 @@ enum executor_operation {
     EXECUTOR_NEXT = 4,
     /* Ends a sandbox; one that is gone already is no failure. */
     EXECUTOR_END = 5,
-    /* The state of the executor: lines of `key=value`. Keys: tier, landlock (version of
-     * the interface, 0 for none), sandboxes, ready, reason (only while it cannot start
-     * sandboxes). */
+    /*
+     * The state of the executor: lines of `key=value`, in any order; one that is empty or
+     * 0 may be left out.
+     *
+     *     tier         of isolation, its name
+     *     weaker       why it is not a better one; reasons divided by "; "
+     *     landlock     version of the kernel's interface, 0 for none
+     *     network      what keeps the network away: `namespace` or `seccomp`
+     *     disk         what bounds the files of a session: `quota` or `watch`
+     *     controllers  of cgroups that bound a session: memory, pids, cpu; with commas
+     *     slots        how many sandboxes there can be, where tier has slots
+     *     sandboxes    that sessions have
+     *     ready        that wait for one
+     *     reason       why it cannot start sandboxes; only while it cannot
+     */
     EXECUTOR_STATUS = 6,
 };
 

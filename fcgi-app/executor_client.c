@@ -203,18 +203,29 @@ static void copy_value(struct slice lines, const char *key, char *to, size_t siz
     }
 }
 
+static unsigned read_number(struct slice lines, const char *key) {
+    char text[EXECUTOR_WORD_SIZE];
+
+    copy_value(lines, key, text, sizeof text);
+    return (unsigned)strtoul(text, NULL, 10);
+}
+
 int executor_status(struct executor_client *client, viv_time deadline,
                     struct executor_status *status, struct viv_error *err) {
     const struct executor_message request = {EXECUTOR_STATUS, 0, {NULL, 0}};
     struct reply reply;
-    char landlock[16];
 
     if (ask_plainly(client, &request, &reply, deadline, err))
         return -1;
-    copy_value(reply.message.bytes, "tier", status->tier, sizeof status->tier);
-    copy_value(reply.message.bytes, "landlock", landlock, sizeof landlock);
-    status->landlock = (unsigned)strtoul(landlock, NULL, 10);
-    copy_value(reply.message.bytes, "reason", status->reason, sizeof status->reason);
+    const struct slice lines = reply.message.bytes;
+    copy_value(lines, "tier", status->tier, sizeof status->tier);
+    copy_value(lines, "network", status->network, sizeof status->network);
+    copy_value(lines, "disk", status->disk, sizeof status->disk);
+    copy_value(lines, "controllers", status->controllers, sizeof status->controllers);
+    copy_value(lines, "weaker", status->weaker, sizeof status->weaker);
+    copy_value(lines, "reason", status->reason, sizeof status->reason);
+    status->landlock = read_number(lines, "landlock");
+    status->slots = read_number(lines, "slots");
     return 0;
 }
 

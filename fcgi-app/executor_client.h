@@ -22,8 +22,9 @@
 #define EXECUTOR_ANSWER_MS  3000
 
 /* Sizes of its texts, each with its end. */
-#define EXECUTOR_TIER_SIZE   32
+#define EXECUTOR_WORD_SIZE   32
 #define EXECUTOR_REASON_SIZE 256
+#define EXECUTOR_WEAKER_SIZE 512
 
 struct executor_client {
     const char *path; /* of the socket; borrowed */
@@ -57,9 +58,15 @@ struct executor_entry {
 int executor_next(struct executor_client *client, uint64_t after,
                   struct executor_entry *entry, struct viv_error *err);
 
+/* As EXECUTOR_STATUS has it; what it does not say is "" or 0. */
 struct executor_status {
-    char tier[EXECUTOR_TIER_SIZE];
-    unsigned landlock; /* version of the kernel's interface, 0 without Landlock */
+    char tier[EXECUTOR_WORD_SIZE];
+    char network[EXECUTOR_WORD_SIZE];
+    char disk[EXECUTOR_WORD_SIZE];
+    char controllers[EXECUTOR_WORD_SIZE]; /* divided by "," */
+    char weaker[EXECUTOR_WEAKER_SIZE];    /* divided by "; " */
+    unsigned landlock;
+    unsigned slots;
     char reason[EXECUTOR_REASON_SIZE]; /* why it cannot start sandboxes; "" when it can */
 };
 

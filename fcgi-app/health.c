@@ -27,14 +27,12 @@ static void ask(struct health *health, struct health_state *state) {
     if (executor_status(health->executor, viv_after_ms(HEALTH_WAIT_MS), &status, &err)) {
         viv_log_failure(VIV_LOG_WARNING, "executor_not_reached", err.message, NULL);
         state->healthy = false;
-        snprintf(state->reason, sizeof state->reason,
+        snprintf(state->executor.reason, sizeof state->executor.reason,
                  "vivarium-executor cannot be reached");
         return;
     }
     state->healthy = status.reason[0] == '\0';
-    snprintf(state->tier, sizeof state->tier, "%s", status.tier);
-    state->landlock = status.landlock;
-    snprintf(state->reason, sizeof state->reason, "%s", status.reason);
+    state->executor = status;
 }
 
 void health_get(struct health *health, struct health_state *state) {

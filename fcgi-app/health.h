@@ -17,9 +17,9 @@
 
 struct health_state {
     bool healthy;
-    char tier[EXECUTOR_TIER_SIZE]; /* "" while it is not known */
-    unsigned landlock;             /* as in struct executor_status */
-    char reason[EXECUTOR_REASON_SIZE];
+    /* What it said last, empty while it has said nothing; `reason` is why the service is
+     * not healthy. */
+    struct executor_status executor;
 };
 
 struct health {

@@ -155,6 +155,11 @@ def test_malformed_refusals_are_noticed(document, status, headers):
 @pytest.mark.parametrize("document, target, status", [
     (HEALTH, "/health", 503),
     (changed(HEALTH, "isolation", ...), "/health", 200),
+    (changed(HEALTH, "isolation", {"landlock_abi": 7}), "/health", 200),
+    (changed(HEALTH, "isolation", {"tier": "confined", "slots": 0}), "/health", 200),
+    (changed(HEALTH, "isolation", {"tier": "full", "disk": "tape"}), "/health", 200),
+    (changed(HEALTH, "isolation", {"tier": "full", "controllers": ["io"]}), "/health", 200),
+    (changed(HEALTH, "isolation", {"tier": "minimal", "reasons": [""]}), "/health", 200),
     (changed(HEALTH, "version", 1), "/health", 200),
     (HEALTH | {"status": "unhealthy"}, "/health", 503),
     (HEALTH | {"status": "unhealthy", "reason": "no"}, "/health", 200),

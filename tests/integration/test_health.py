@@ -6,6 +6,8 @@ import time
 
 from support.together import at_once, eventually, in_background
 
+IN_NAMESPACES = ("full", "isolated")
+
 
 def test_what_it_says(client, session):
     session.exec("1")
@@ -14,7 +16,21 @@ def test_what_it_says(client, session):
     assert answer.json["status"] == "healthy"
     assert answer.json["active_sessions"] == len(client.sessions())
     assert re.fullmatch(r"\d+\.\d+\.\d+[-+.\w]*", answer.json["version"])
-    assert answer.json["isolation"]
+
+
+def test_how_sessions_are_kept_apart(client):
+    told = client.health().json["isolation"]
+    assert told["tier"] in (*IN_NAMESPACES, "confined", "minimal")
+    assert isinstance(told["landlock_abi"], int)
+    if told["tier"] in IN_NAMESPACES:
+        assert (told["network"], told["disk"]) == ("namespace", "quota")
+        assert "slots" not in told
+    else:
+        assert (told["network"], told["disk"]) == ("seccomp", "watch")
+        assert told["slots"] >= 1
+    # Every tier but the best one says why it is not a better one.
+    assert (told["reasons"] == []) == (told["tier"] == "full")
+    assert (set(told["controllers"]) == {"memory", "pids", "cpu"}) == (told["tier"] == "full")
 
 
 def test_it_counts_sessions(brief):

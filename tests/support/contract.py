@@ -201,9 +201,25 @@ def _check_health(status, document):
     need((status, state) in ((200, "healthy"), (503, "unhealthy")), status, state)
     need(member(document, "active_sessions", int) >= 0, "active_sessions is negative")
     need(re.match(r"\d+\.\d+", member(document, "version", str)), document["version"])
-    filled(document, "isolation", dict)
+    _check_isolation(filled(document, "isolation", dict))
     if state == "unhealthy":
         filled(document, "reason")
+
+
+def _check_isolation(isolation):
+    filled(isolation, "tier")
+    for name in ("landlock_abi", "slots"):
+        if name in isolation:
+            need(member(isolation, name, int) >= (name == "slots"), name, "is", isolation[name])
+    for name, known in (("network", {"namespace", "seccomp", "unknown"}),
+                        ("disk", {"quota", "watch", "unknown"})):
+        if name in isolation:
+            need(member(isolation, name, str) in known, name, "is", isolation[name])
+    for name in ("controllers", "reasons"):
+        for entry in isolation.get(name, []):
+            need(isinstance(entry, str) and entry, name, "has", entry)
+    need(set(isolation.get("controllers", [])) <= {"memory", "pids", "cpu"}, "controllers:",
+         isolation.get("controllers"))
 
 
 def _check_sessions(document):

@@ -189,7 +189,9 @@ static inline void fake_executor_start(struct fake_executor *fake, int *stop) {
         abort();
     snprintf(fake->path, sizeof fake->path, "%s/executor.sock", fake->directory);
     snprintf(address.sun_path, sizeof address.sun_path, "%s", fake->path);
-    fake->status = "tier=full\nlandlock=6\nsandboxes=1\nready=2\n";
+    fake->status =
+        "tier=full\nlandlock=6\nsandboxes=1\nready=2\nslots=0\nnetwork=namespace\n"
+        "disk=quota\ncontrollers=memory,pids,cpu\n";
     pthread_mutex_init(&fake->lock, NULL);
     fake->stop = pipe_ends[0];
     *stop = pipe_ends[1];

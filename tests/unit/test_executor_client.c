@@ -121,6 +121,17 @@ static void the_status_is_read_by_its_keys(void **state) {
         executor_status(&fixture->client, viv_after_ms(20000), &status, NULL), 0);
     assert_string_equal(status.tier, "isolated");
     assert_string_equal(status.reason, "no user namespaces=here");
+    fixture->fake.status = "tier=confined\nlandlock=7\nnetwork=seccomp\ndisk=watch\n"
+                           "slots=32\ncontrollers=memory,cpu\nweaker=a; b\n";
+    assert_int_equal(
+        executor_status(&fixture->client, viv_after_ms(20000), &status, NULL), 0);
+    assert_int_equal(status.landlock, 7);
+    assert_int_equal(status.slots, 32);
+    assert_string_equal(status.network, "seccomp");
+    assert_string_equal(status.disk, "watch");
+    assert_string_equal(status.controllers, "memory,cpu");
+    assert_string_equal(status.weaker, "a; b");
+    assert_string_equal(status.reason, "");
     fixture->fake.status = "tier=full";
     assert_int_equal(
         executor_status(&fixture->client, viv_after_ms(20000), &status, NULL), 0);
@@ -130,6 +141,9 @@ static void the_status_is_read_by_its_keys(void **state) {
     assert_int_equal(
         executor_status(&fixture->client, viv_after_ms(20000), &status, NULL), 0);
     assert_string_equal(status.tier, "");
+    assert_string_equal(status.controllers, "");
+    assert_string_equal(status.weaker, "");
+    assert_int_equal(status.slots, 0);
 }
 
 static void one_that_cannot_be_reached_is_unavailable(void **state) {

@@ -86,26 +86,63 @@ static void other_methods_are_told_which_are_allowed(void **state) {
     }
 }
 
+/* Fails unless `value` is what the text says, which has ' for ". */
+static void assert_json_equal(const json_t *value, const char *text) {
+    CLEANUP(free_ptr) char *json = viv_xstrdup(text);
+
+    for (char *quote = json; (quote = strchr(quote, '\'')); quote++)
+        *quote = '"';
+    json_t *expected = json_loads(json, 0, NULL);
+    assert_non_null(expected);
+    if (!json_equal(value, expected))
+        fail_msg("not %s", text);
+    json_decref(expected);
+}
+
 static void health_tells_version_sessions_and_isolation(void **state) {
     struct fixture *fixture = *state;
-    const char *status, *version, *tier;
-    int count, landlock;
+    const char *status, *version;
+    json_t *isolation;
+    int count;
 
     assert_int_equal(ask(fixture, "GET", "/health"), 200);
     json_t *answer = memory_json(&fixture->memory);
-    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:{s:s, s:i !} !}", "status",
-                                 &status, "active_sessions", &count, "version", &version,
-                                 "isolation", "tier", &tier, "landlock_abi", &landlock),
+    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:o !}", "status", &status,
+                                 "active_sessions", &count, "version", &version,
+                                 "isolation", &isolation),
                      0);
     assert_string_equal(status, "healthy");
     assert_string_equal(version, PACKAGE_VERSION);
-    assert_string_equal(tier, "full");
-    assert_int_equal(landlock, 6);
     assert_int_equal(count, 0);
+    assert_json_equal(isolation,
+                      "{'tier':'full','landlock_abi':6,'controllers':['memory','pids',"
+                      "'cpu'],'network':'namespace','disk':'quota','reasons':[]}");
     json_decref(answer);
     assert_int_equal(ask(fixture, "HEAD", "/health"), 200);
     assert_int_equal(body_size(fixture), 0);
     assert_false(memory_has_line(&fixture->memory, "Content-Length: 0"));
+}
+
+static void assert_isolation(struct fixture *fixture, const char *status,
+                             const char *expected) {
+    fixture->app.health.known = false; /* forget what was kept */
+    fixture->fake.status = status;
+    ask(fixture, "GET", "/health");
+    json_t *answer = memory_json(&fixture->memory);
+    assert_json_equal(json_object_get(answer, "isolation"), expected);
+    json_decref(answer);
+}
+
+static void isolation_tells_slots_and_why_it_is_not_better(void **state) {
+    assert_isolation(*state,
+                     "tier=confined\nlandlock=7\nslots=32\nnetwork=seccomp\ndisk=watch\n"
+                     "controllers=\nweaker=user namespace: EPERM; \"cgroup\", v2: none\n",
+                     "{'tier':'confined','landlock_abi':7,'controllers':[],"
+                     "'network':'seccomp','disk':'watch','slots':32,"
+                     "'reasons':['user namespace: EPERM','\\\"cgroup\\\", v2: none']}");
+    assert_isolation(*state, "controllers=cpu\nweaker=one; ",
+                     "{'tier':'unknown','landlock_abi':0,'controllers':['cpu'],"
+                     "'network':'unknown','disk':'unknown','reasons':['one']}");
 }
 
 static void assert_unhealthy(struct fixture *fixture, const char *expected) {
@@ -194,6 +231,7 @@ int main(void) {
         with_fixture(unknown_paths_are_not_found),
         with_fixture(other_methods_are_told_which_are_allowed),
         with_fixture(health_tells_version_sessions_and_isolation),
+        with_fixture(isolation_tells_slots_and_why_it_is_not_better),
         with_fixture(what_is_wrong_makes_it_unhealthy),
         with_fixture(health_is_kept_for_a_moment),
         with_fixture(sessions_are_listed),
