@@ -8,8 +8,8 @@
 #define VIV_EXCHANGE_H
 
 #include "common/clock.h"
+#include "common/json_out.h"
 #include "fcgi-app/http.h"
-#include "fcgi-app/json_out.h"
 
 struct exchange {
     const struct http_connection *connection;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fcgi-app/error_type.h"
+#include "fcgi-app/json_base64.h"
 
 #define PYTHON_ERROR "PythonError: "
 

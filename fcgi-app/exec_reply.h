@@ -6,8 +6,8 @@
 #ifndef VIV_EXEC_REPLY_H
 #define VIV_EXEC_REPLY_H
 
+#include "common/json_out.h"
 #include "fcgi-app/call_result.h"
-#include "fcgi-app/json_out.h"
 
 struct exec_reply {
     const struct call_result *result; /* finished; not CALL_REFUSED */

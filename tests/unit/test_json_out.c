@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "common/cleanup.h"
-#include "fcgi-app/json_out.h"
+#include "common/json_out.h"
+#include "fcgi-app/json_base64.h"
 
 static int append(void *context, const void *data, size_t size) {
     return buffer_append(context, data, size, SIZE_MAX / 2, NULL);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "fcgi-app/json_out.h"
+#include "common/json_out.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/utf8.h"
-#include "fcgi-app/base64.h"
 
 static void put(struct json_out *out, const void *data, size_t size) {
     out->size += size;
@@ -109,28 +108,4 @@ void json_out_fixed(struct json_out *out, double value) {
     char text[400]; /* a double has up to 309 digits before its point */
 
     put(out, text, (size_t)snprintf(text, sizeof text, "%.2f", value));
-}
-
-static int put_encoded(void *context, const char *data, size_t size,
-                       struct viv_error *err) {
-    struct json_out *out = context;
-
-    put(out, data, size);
-    return out->failed ? viv_fail(err, VIV_UNAVAILABLE, "the sink failed") : 0;
-}
-
-void json_out_base64(struct json_out *out, struct slice data) {
-    struct base64_encoder encoder;
-    struct viv_error err;
-
-    put(out, "\"", 1);
-    if (!out->sink || out->failed) {
-        out->size += base64_encoded_size(data.size);
-    } else {
-        base64_encoder_init(&encoder, put_encoded, out);
-        if (base64_encoder_put(&encoder, data, &err) ||
-            base64_encoder_end(&encoder, &err))
-            out->failed = true;
-    }
-    put(out, "\"", 1);
 }

@@ -44,7 +44,4 @@ void json_out_signed(struct json_out *out, int64_t value);
 /* Rounded to two decimals. */
 void json_out_fixed(struct json_out *out, double value);
 
-/* A string with the base64 of `data`. Costs nothing where only the size is counted. */
-void json_out_base64(struct json_out *out, struct slice data);
-
 #endif
