@@ -7,7 +7,7 @@
 #define VIV_WORKER_H
 
 #include "executor/control.h"
-#include "executor/zygote/seccomp_filter.h"
+#include "executor/seccomp/filter.h"
 
 /* For the child of python_fork_orphan(). `fds` are those of the request. Never
  * returns. */

@@ -19,6 +19,7 @@
 
 #include "common/io.h"
 #include "common/log.h"
+#include "executor/seccomp/worker_filter.h"
 #include "executor/zygote/python_worker.h"
 #include "executor/zygote/worker.h"
 
@@ -92,6 +93,7 @@ static void settle_heap(void) {
 }
 
 int main(int argument_count, char **arguments) {
+    const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
     const struct spawn_reply ready = {0};
     struct seccomp_filter filter;
     struct viv_error err;
@@ -103,7 +105,7 @@ int main(int argument_count, char **arguments) {
     int level = viv_log_level_of(arguments[2]);
     if (level >= 0)
         viv_log_set_level((enum viv_log_level)level);
-    if (drop_until_needed(&err) || seccomp_filter_build(&filter, &err) ||
+    if (drop_until_needed(&err) || worker_filter_build(&filter, &options, &err) ||
         python_start(arguments[1], &err)) {
         viv_log_failure(VIV_LOG_ERROR, "zygote_not_started", err.message, NULL);
         return EXIT_FAILURE;

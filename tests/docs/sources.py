@@ -93,14 +93,14 @@ def service_types():
                                           re.DOTALL)[1]))
 
 
-FILTER = "executor/zygote/seccomp_filter.c"
+FILTER = "executor/seccomp/worker_filter.c"
 
 
 def allowed_calls():
     """The system calls of the filter that are allowed, with any arguments or with some."""
-    text = read(FILTER)
-    return set(re.findall(r'"(\w+)"', without_comments(listing(FILTER, "allowed")))) \
-        | set(re.findall(r"SCMP_SYS\((\w+)\)", text))
+    lists = listing(FILTER, "allowed") + listing(FILTER, "path_modes")
+    return set(re.findall(r'"(\w+)"', without_comments(lists))) \
+        | set(re.findall(r'filter_builder_allow_if\(\s*builder, "(\w+)"', read(FILTER)))
 
 
 def refused_calls():

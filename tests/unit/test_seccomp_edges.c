@@ -9,14 +9,15 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "executor/zygote/seccomp_filter.h"
+#include "executor/seccomp/worker_filter.h"
 #include "tests/unit/child.h"
 
+static const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
 static struct seccomp_filter filter;
 
 static int build_filter(void **state) {
     (void)state;
-    return seccomp_filter_build(&filter, NULL);
+    return worker_filter_build(&filter, &options, NULL);
 }
 
 static int clear_filter(void **state) {
@@ -212,7 +213,7 @@ static void building_leaves_no_descriptor_open(void **state) {
     struct seccomp_filter another;
 
     (void)state;
-    assert_int_equal(seccomp_filter_build(&another, NULL), 0);
+    assert_int_equal(worker_filter_build(&another, &options, NULL), 0);
     assert_int_equal(another.count, filter.count);
     assert_memory_equal(another.instructions, filter.instructions,
                         filter.count * sizeof *filter.instructions);

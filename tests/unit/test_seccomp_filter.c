@@ -12,16 +12,17 @@
 #include <sys/syscall.h>
 #include <termios.h>
 
-#include "executor/zygote/seccomp_filter.h"
+#include "executor/seccomp/worker_filter.h"
 #include "tests/unit/child.h"
 
 #define HIGH (UINT64_C(1) << 32)
 
+static const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
 static struct seccomp_filter filter;
 
 static int build_filter(void **state) {
     (void)state;
-    return seccomp_filter_build(&filter, NULL);
+    return worker_filter_build(&filter, &options, NULL);
 }
 
 static int clear_filter(void **state) {
