@@ -19,9 +19,9 @@ from . import processes
 from .client import Client
 from .must import cannot
 from .program import program
+from .tiers import ROOT, Tier
 from .together import eventually
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMAND = ROOT / "contrib" / "dev-server"
 # even when the tests are killed no instance goes on for ever
 ENDS_WITH_US = ("/usr/bin/setpriv", "--pdeathsig", "TERM")
@@ -43,12 +43,17 @@ THREADS = program("""
 class DevServer:
     """contrib/dev-server with settings of the test's choice, on any free port or a given one.
 
+    `tier` is the name of the kind of place that it runs in; `under` is a command that the other
+    one is put behind. Without them it runs as the test itself does.
+
     All that it writes goes below `scratch`, a directory made for it, so that a test can see what
     it leaves behind. Its messages are in the file `log`, outside of that.
     """
 
-    def __init__(self, port=0, **settings):
-        self.settings = settings
+    def __init__(self, port=0, tier=None, under=(), **settings):
+        self.tier = Tier(tier) if tier else None
+        self.under = under
+        self.settings = {**(self.tier.settings() if tier else {}), **settings}
         self.wanted_port = port
         self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
         self.scratch = self.home / "tmp"
@@ -67,10 +72,17 @@ class DevServer:
         if not COMMAND.exists():
             cannot(f"{COMMAND.relative_to(ROOT)} is not there")
         flags = [f"--{name}={value}" for name, value in self.settings.items()]
+        command, places, front = COMMAND, {}, [*ENDS_WITH_US, *self.under]
+        if self.tier:
+            front += self.tier.prefix()
+            sources = self.tier.sources(self.home)
+            if sources != ROOT:
+                command = sources / command.relative_to(ROOT)
+                places = {"VIVARIUM_BUILDDIR": str(sources / "build")}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [*ENDS_WITH_US, COMMAND, "--port", str(self.wanted_port), *flags],
-                env={**os.environ, "TMPDIR": str(self.scratch), SECRET_NAME: SECRET},
+                [*front, command, "--port", str(self.wanted_port), *flags],
+                env={**os.environ, **places, "TMPDIR": str(self.scratch), SECRET_NAME: SECRET},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The kinds of places that the services run in, and how a test comes by each on this machine.
+
+Where the services may make namespaces, the tier is `isolated`, for root and for an ordinary user.
+A program of the tests takes from them what a container takes by default: then it is `confined`
+for the container's root and `minimal` for another user of it.
+"""
+
+import os
+import pathlib
+import random
+import shutil
+
+from .must import cannot, only_root_can
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOBODY = 65534
+TIERS = ("isolated", "isolated-user", "confined", "minimal")
+PROGRAMS = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote")
+PROFILE = "tests/support/container_profile"
+
+
+def build_file(name):
+    """A file of the build tree."""
+    for place in filter(None, (os.environ.get("VIVARIUM_BUILDDIR"), ROOT / "build", ROOT)):
+        path = pathlib.Path(place, name)
+        if path.is_file():
+            return path
+    return cannot(f"{name} is not built")
+
+
+class Tier:
+    """One of TIERS: its name, what /health calls it, and what is put in front of a command."""
+
+    def __init__(self, name):
+        self.name = name
+        self.isolation = name.removesuffix("-user")
+        self.user = NOBODY if name in ("isolated-user", "minimal") else 0
+
+    def __repr__(self):
+        return self.name
+
+    def prefix(self):
+        """The words in front of a command that is to run there."""
+        only_root_can("start the services as every kind of user")
+        if self.name == "isolated":
+            return []
+        if self.name == "isolated-user":
+            return ["setpriv", f"--reuid={self.user}", f"--regid={self.user}", "--clear-groups",
+                    "--pdeathsig", "TERM"]
+        user = [f"--user={self.user}"] if self.user else []
+        return [build_file(PROFILE), *user]
+
+    def settings(self):
+        """The settings without which the services do not start there, or not twice."""
+        if self.name == "minimal":
+            return {"min_isolation": "minimal"}
+        if self.name == "confined":  # instances side by side may not share users
+            return {"slot_uid_base": random.randrange(1 << 20, 1 << 30, 1 << 13)}
+        return {}
+
+    def sources(self, folder):
+        """The sources with the programs in build/, where the tier's user can read them."""
+        if not self.user:
+            return ROOT
+        copy = folder / "sources"
+        shutil.copytree(ROOT / "contrib", copy / "contrib")
+        shutil.copytree(ROOT / "www-conf", copy / "www-conf")
+        (copy / "build").mkdir()
+        for program in PROGRAMS:
+            shutil.copy(build_file(program), copy / "build")
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(0o755)
+        return copy
