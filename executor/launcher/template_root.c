@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/mount.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "executor/control.h"
+#include "executor/launcher/session_root.h"
 
 /* sys/mount.h and linux/mount.h define the same names and cannot both be included here:
  * glibc 2.36 has mount(2)'s flags as an enumeration. */
@@ -24,59 +25,6 @@ int umount2(const char *target, int flags);
 #define ROOT         "/tmp" /* of the host; hidden while the new root is built on it */
 #define EMPTY_FOLDER ROOT "/.empty"
 #define EMPTY_FILE   ROOT "/.nothing"
-
-/* What is shown of the host, read-only, where it exists. A link is made again as
- * a link. */
-static const char *const shown[] = {
-    "/lib",
-    "/lib64",
-    "/usr/lib64",
-    "/usr/lib/ld-linux-aarch64.so.1",
-    VIVARIUM_LIBRARY_DIRECTORY,
-    VIVARIUM_PYTHON_DIRECTORY,
-    "/usr/lib/python3",
-    ("/etc/" VIVARIUM_PYTHON),
-    "/etc/ld.so.cache",
-    "/etc/alternatives",
-    "/etc/fonts",
-    "/etc/matplotlibrc",
-    "/etc/mime.types",
-    "/usr/share/matplotlib",
-    "/usr/share/fonts",
-    "/usr/share/zoneinfo",
-};
-
-/* What of it is hidden again: installers, tools, tests. */
-static const char *const hidden[] = {
-    VIVARIUM_PYTHON_DIRECTORY "/ensurepip",
-    VIVARIUM_PYTHON_DIRECTORY "/idlelib",
-    VIVARIUM_PYTHON_DIRECTORY "/venv",
-    "/usr/lib/python3/dist-packages/pip",
-    "/usr/lib/python3/dist-packages/setuptools",
-    "/usr/lib/python3/dist-packages/pkg_resources",
-    "/usr/lib/python3/dist-packages/_distutils_hack",
-    "/usr/lib/python3/dist-packages/wheel",
-    /* It would run setuptools at every start of Python. */
-    "/usr/lib/python3/dist-packages/distutils-precedence.pth",
-    VIVARIUM_LIBRARY_DIRECTORY "/security",
-};
-
-static const char *const devices[] = {"null", "zero", "full", "random", "urandom"};
-
-static const char *const directories[] = {"/usr", "/usr/lib", "/usr/share", "/etc",
-                                          "/dev", "/dev/shm", "/home",      SESSION_HOME,
-                                          "/tmp", "/proc",    "/.empty"};
-
-static const struct {
-    const char *path;
-    const char *content;
-} generated[] = {
-    {"/etc/passwd", "earth:x:1000:1000::" SESSION_HOME ":/nonexistent\n"},
-    {"/etc/group", "earth:x:1000:\n"},
-    {"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"},
-    {"/etc/hosts", "127.0.0.1 localhost\n"},
-    {"/.nothing", ""},
-};
 
 /* Writes ROOT and `path` into `to`. */
 static int inside(char to[PATH_MAX], const char *path, struct viv_error *err) {
@@ -132,6 +80,12 @@ static int bind_read_only(const char *source, const char *target, uint64_t more,
     return mount_read_only(target, more, err);
 }
 
+static int make_link(const char *content, const char *path, struct viv_error *err) {
+    if (symlink(content, path))
+        return viv_fail(err, VIV_SYSTEM, "symlink %s: %m", path);
+    return 0;
+}
+
 static int show_link(const char *source, const char *target, struct viv_error *err) {
     char content[PATH_MAX];
     ssize_t length = readlink(source, content, sizeof content - 1);
@@ -139,9 +93,7 @@ static int show_link(const char *source, const char *target, struct viv_error *e
     if (length < 0)
         return viv_fail(err, VIV_SYSTEM, "readlink %s: %m", source);
     content[length] = '\0';
-    if (symlink(content, target))
-        return viv_fail(err, VIV_SYSTEM, "symlink %s: %m", target);
-    return 0;
+    return make_link(content, target, err);
 }
 
 static int show(const char *source, struct viv_error *err) {
@@ -184,28 +136,57 @@ static int show_device(const char *name, struct viv_error *err) {
     return mount_read_only(target, MOUNT_ATTR_NOEXEC, err);
 }
 
+/* What the lists say that is not of the host. */
 static int fill_root(struct viv_error *err) {
     char path[PATH_MAX];
 
-    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
-        if (inside(path, directories[i], err) || make_directory(path, err))
+    for (size_t i = 0; i < SESSION_ROOT_DIRECTORIES; i++)
+        if (inside(path, session_root_directories[i], err) || make_directory(path, err))
             return -1;
-    for (size_t i = 0; i < sizeof generated / sizeof *generated; i++)
-        if (inside(path, generated[i].path, err) ||
-            write_file(path, generated[i].content, err))
+    for (size_t i = 0; i < SESSION_ROOT_FILES; i++)
+        if (inside(path, session_root_files[i].path, err) ||
+            write_file(path, session_root_files[i].content, err))
             return -1;
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
-        if (show(shown[i], err))
+    for (size_t i = 0; i < SESSION_ROOT_LINKS; i++)
+        if (inside(path, session_root_links[i].path, err) ||
+            make_link(session_root_links[i].target, path, err))
             return -1;
-    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
-        if (hide(hidden[i], err))
+    return 0;
+}
+
+static int show_host(struct viv_error *err) {
+    /* They are bound over what is hidden, and need their names no longer then. */
+    if (make_directory(EMPTY_FOLDER, err) || write_file(EMPTY_FILE, "", err))
+        return -1;
+    for (size_t i = 0; i < SESSION_ROOT_SHOWN; i++)
+        if (show(session_root_shown[i].path, err))
             return -1;
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-        if (show_device(devices[i], err))
+    for (size_t i = 0; i < SESSION_ROOT_HIDDEN; i++)
+        if (hide(session_root_hidden[i], err))
             return -1;
-    return symlink("/usr/share/zoneinfo/UTC", ROOT "/etc/localtime")
-               ? viv_fail(err, VIV_SYSTEM, "symlink localtime: %m")
-               : 0;
+    if (rmdir(EMPTY_FOLDER) || unlink(EMPTY_FILE))
+        return viv_fail(err, VIV_SYSTEM, "remove a name: %m");
+    for (size_t i = 0; i < SESSION_ROOT_DEVICES; i++)
+        if (show_device(session_root_devices[i].name, err))
+            return -1;
+    return 0;
+}
+
+/* Makes ROOT, which is the working directory, the root. */
+static int change_root(struct viv_error *err) {
+    if (syscall(SYS_pivot_root, ".", ".") == 0)
+        return umount2(".", DETACH) || chdir("/")
+                   ? viv_fail(err, VIV_SYSTEM, "leave the old root: %m")
+                   : 0;
+    if (errno != EPERM)
+        return viv_fail(err, VIV_SYSTEM, "pivot_root: %m");
+    /* The filter that containers commonly have allows mount(2) to who has CAP_SYS_ADMIN,
+     * but not pivot_root(2) to anybody. The old root then stays below the new one, where
+     * no path leads to it, and the kernel does not take the process for one that is
+     * confined by chroot(2), which might make no user namespace: user_namespaces(7). */
+    if (mount(".", "/", NULL, MS_MOVE, NULL) || chroot(".") || chdir("/"))
+        return viv_fail(err, VIV_SYSTEM, "move the root: %m");
+    return 0;
 }
 
 int template_root_enter(struct viv_error *err) {
@@ -216,16 +197,12 @@ int template_root_enter(struct viv_error *err) {
     if (mount("vivarium", ROOT, "tmpfs", MS_NOSUID | MS_NODEV,
               "size=1m,nr_inodes=1k,mode=755"))
         return viv_fail(err, VIV_SYSTEM, "mount the root: %m");
-    if (fill_root(err))
+    if (fill_root(err) || show_host(err))
         return -1;
-    /* What is bound elsewhere needs its name no longer. */
-    if (rmdir(EMPTY_FOLDER) || unlink(EMPTY_FILE))
-        return viv_fail(err, VIV_SYSTEM, "remove a name: %m");
     if (mount_read_only(ROOT, MOUNT_ATTR_NODEV, err))
         return -1;
     umask(mask);
-    if (chdir(ROOT) || syscall(SYS_pivot_root, ".", ".") || umount2(".", DETACH) ||
-        chdir("/"))
-        return viv_fail(err, VIV_SYSTEM, "pivot_root: %m");
-    return 0;
+    if (chdir(ROOT))
+        return viv_fail(err, VIV_SYSTEM, "enter the root: %m");
+    return change_root(err);
 }
