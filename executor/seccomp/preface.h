@@ -18,7 +18,7 @@
 enum signal_reach {
     SIGNALS_UNCHECKED,   /* the program behind decides alone */
     SIGNALS_NOT_TO_INIT, /* single processes other than process 1 */
-    SIGNALS_TO_SELF,     /* the process whose id is put into the instruction PREFACE_OWN_PID */
+    SIGNALS_TO_SELF, /* the process whose id is put into the instruction PREFACE_OWN_PID */
 };
 
 #define PREFACE_OWN_PID 9
