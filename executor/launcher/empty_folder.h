@@ -11,8 +11,8 @@
 
 /*
  * Removes everything below `folder`, a descriptor that was opened for reading and stays
- * the caller's. Follows no link and leaves the folder by no way; holds one descriptor
- * more, at any depth. For the user who owns what is there.
+ * the caller's. Follows no link and leaves the folder by no way; holds two descriptors
+ * more at any depth. For the user who owns what is there.
  *
  * Fails when something cannot be removed, and when files keep appearing or folders are
  * moved away again and again. Who lets others write there meanwhile also limits the time.
