@@ -2,11 +2,14 @@
 #include "executor/launcher/user_namespace.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/io.h"
 #include "executor/control.h"
 
 static int write_below(int directory, const char *path, const char *text,
@@ -38,6 +41,24 @@ static int write_maps(int proc, pid_t pid, const char *uid_map, const char *gid_
         return -1;
     snprintf(path, sizeof path, "%d/uid_map", (int)pid);
     return write_below(proc, path, uid_map, err);
+}
+
+int user_namespace_enter_outer(int parent, bool ordinary, struct viv_error *err) {
+    char byte = 0;
+    size_t fd_count;
+
+    if (unshare(CLONE_NEWUSER))
+        return viv_fail(err, VIV_SYSTEM, "unshare a user namespace: %m");
+    if (io_send_message(parent, &byte, 1, NULL, 0, err) ||
+        io_receive_message(parent, &byte, 1, NULL, 0, &fd_count, err) != 1)
+        return viv_fail(err, VIV_SYSTEM, "the user namespace was not mapped");
+    if (!ordinary && (setresgid(0, 0, 0) || setresuid(0, 0, 0)))
+        return viv_fail(err, VIV_SYSTEM, "change to the user of the namespace: %m");
+    /* A change of user makes a process not dumpable, and then it may not write the maps
+     * of its children, whose files in /proc are not its own: proc(5). */
+    if (prctl(PR_SET_DUMPABLE, 1))
+        return viv_fail(err, VIV_SYSTEM, "set dumpable: %m");
+    return 0;
 }
 
 int user_namespace_map_outer(pid_t pid, uint64_t uid_base, struct viv_error *err) {

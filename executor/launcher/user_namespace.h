@@ -24,6 +24,14 @@
 #define FIRST_SESSION_ID 2U
 #define ORDINARY_ID      1000U /* of an ordinary user: there is no other one */
 
+/*
+ * Puts the calling process into an outer namespace of its own: asks its parent over the
+ * SOCK_SEQPACKET socket, with a byte each way, to call user_namespace_map_outer(), and
+ * becomes the namespace's user 0. The process stays dumpable, so that it may write the
+ * maps of its children.
+ */
+int user_namespace_enter_outer(int parent, bool ordinary, struct viv_error *err);
+
 /* Writes the map of the outer namespace of process `pid`; for its parent, which is in the
  * initial namespace. `uid_base` counts for root only. */
 int user_namespace_map_outer(pid_t pid, uint64_t uid_base, struct viv_error *err);

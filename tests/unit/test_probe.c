@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+
+#include "executor/launcher/probe.h"
+#include "executor/seccomp/filter.h"
+#include "tests/unit/child.h"
+
+/* ---- the tier that follows from the rows ---- */
+
+#define ROWS_IN_NAMESPACES (PROBE_ROOT_CHANGE + 1)
+
+static void nothing_works(struct probe_report *report) {
+    *report = (struct probe_report){0};
+    for (enum probe_row i = 0; i < PROBE_CONTROL_COUNT; i++)
+        probe_set(report, i, PROBE_REFUSED, "Operation not permitted");
+}
+
+static void works(struct probe_report *report, enum probe_row first,
+                  enum probe_row last) {
+    for (enum probe_row i = first; i <= last; i++)
+        probe_set(report, i, PROBE_WORKS, "");
+}
+
+static void everything_works(struct probe_report *report) {
+    nothing_works(report);
+    works(report, 0, PROBE_CONTROL_COUNT - 1);
+}
+
+static void assert_concludes(struct probe_report *report, enum isolation_tier tier,
+                             const char *weaker) {
+    probe_conclude(report);
+    assert_true(report->usable);
+    assert_string_equal(isolation_name(report->tier), isolation_name(tier));
+    assert_string_equal(report->weaker, weaker);
+}
+
+static void where_everything_works_the_tier_is_full(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    everything_works(&report);
+    assert_concludes(&report, ISOLATION_FULL, "");
+    for (enum probe_row i = 0; i < PROBE_CONTROL_COUNT; i++) {
+        assert_non_null(report.controls[i].name);
+        assert_non_null(report.controls[i].needed_for);
+        assert_non_null(report.controls[i].remedy);
+    }
+}
+
+static void without_a_controller_it_is_isolated(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    for (enum probe_row i = PROBE_MEMORY_CONTROLLER; i <= PROBE_CPU_CONTROLLER; i++) {
+        everything_works(&report);
+        probe_set(&report, i, PROBE_ABSENT, "not delegated");
+        char expected[100];
+        snprintf(expected, sizeof expected, "%s: not delegated", report.controls[i].name);
+        assert_concludes(&report, ISOLATION_ISOLATED, expected);
+    }
+}
+
+static void reasons_that_are_the_same_are_told_once(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    everything_works(&report);
+    probe_set(&report, PROBE_MEMORY_CONTROLLER, PROBE_REFUSED, "no");
+    probe_set(&report, PROBE_PIDS_CONTROLLER, PROBE_REFUSED, "no");
+    probe_set(&report, PROBE_CPU_CONTROLLER, PROBE_REFUSED, "never");
+    assert_concludes(&report, ISOLATION_ISOLATED,
+                     "memory controller, pids controller: no; cpu controller: never");
+}
+
+/* Controllers do not make up for it. */
+static void without_one_of_the_namespaces_it_is_confined(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    for (enum probe_row i = 0; i < ROWS_IN_NAMESPACES; i++) {
+        everything_works(&report);
+        probe_set(&report, i, PROBE_REFUSED, "EPERM");
+        char expected[100];
+        snprintf(expected, sizeof expected, "%s: EPERM", report.controls[i].name);
+        assert_concludes(&report, ISOLATION_CONFINED, expected);
+    }
+}
+
+static void what_was_not_tried_is_no_reason(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    everything_works(&report);
+    probe_set(&report, PROBE_USER_NAMESPACE, PROBE_REFUSED, "EPERM");
+    for (enum probe_row i = PROBE_USER_NAMESPACE + 1; i < ROWS_IN_NAMESPACES; i++)
+        probe_set(&report, i, PROBE_ABSENT, "not tried");
+    assert_concludes(&report, ISOLATION_CONFINED, "user namespace: EPERM");
+}
+
+static void confined_does_without_landlock(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    nothing_works(&report);
+    works(&report, PROBE_CAPABILITIES, PROBE_SECCOMP);
+    probe_set(&report, PROBE_LANDLOCK, PROBE_ABSENT, "none");
+    assert_concludes(&report, ISOLATION_CONFINED,
+                     "user namespace: Operation not permitted");
+}
+
+static void minimal_needs_landlock(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    nothing_works(&report);
+    works(&report, PROBE_SLOT_DIRECTORY, PROBE_SECCOMP);
+    assert_concludes(&report, ISOLATION_MINIMAL,
+                     "user namespace, capabilities of root, chroot, change of user, "
+                     "bounding set, secure bits: Operation not permitted");
+    probe_set(&report, PROBE_LANDLOCK, PROBE_ABSENT, "none");
+    probe_conclude(&report);
+    assert_false(report.usable);
+    assert_non_null(strstr(report.weaker, "; Landlock: none"));
+}
+
+static void without_what_all_need_there_is_no_tier(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    for (enum probe_row i = PROBE_NO_NEW_PRIVS; i <= PROBE_SECCOMP; i++) {
+        everything_works(&report);
+        probe_set(&report, i, PROBE_REFUSED, "EPERM");
+        probe_conclude(&report);
+        assert_false(report.usable);
+        assert_non_null(strstr(report.weaker, report.controls[i].name));
+    }
+}
+
+static void what_nobody_needs_may_fail(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    everything_works(&report);
+    probe_set(&report, PROBE_OOM_SCORE, PROBE_REFUSED, "EACCES");
+    assert_concludes(&report, ISOLATION_FULL, "");
+}
+
+static void long_reasons_are_cut(void **state) {
+    char reason[2 * PROBE_REASON_SIZE];
+    struct probe_report report;
+
+    (void)state;
+    nothing_works(&report);
+    memset(reason, 'x', sizeof reason - 1);
+    reason[sizeof reason - 1] = '\0';
+    for (enum probe_row i = 0; i < PROBE_CONTROL_COUNT; i++) {
+        reason[0] = (char)('a' + i);
+        probe_set(&report, i, PROBE_REFUSED, reason);
+        assert_int_equal(strlen(report.controls[i].reason), PROBE_REASON_SIZE - 1);
+    }
+    probe_conclude(&report);
+    assert_int_equal(strlen(report.weaker), sizeof report.weaker - 1);
+}
+
+/* ---- the attempts ---- */
+
+/* Gives `action` to one system call of this process and its children. */
+static void filter_call(int number, unsigned action) {
+    struct sock_filter instructions[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, action),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct seccomp_filter filter = {.instructions = instructions, .count = 4};
+
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(seccomp_filter_load(&filter, NULL) == 0);
+}
+
+static void probe(struct probe_report *report) {
+    struct settings settings;
+
+    settings_init(&settings);
+    REQUIRE(settings_set(&settings, "slot_directory", "/tmp/viv-probe/a/slots", "test",
+                         NULL) == 0);
+    probe_host(&settings, report);
+    settings_clear(&settings);
+}
+
+static void require_state(const struct probe_report *report, enum probe_row row,
+                          enum probe_state state, const char *reason) {
+    const struct probe_control *control = &report->controls[row];
+
+    if (control->state == state && strstr(control->reason, reason))
+        return;
+    fprintf(stderr, "%s: state %d, %s\n", control->name, control->state, control->reason);
+    _exit(CHILD_FAILED);
+}
+
+static int probe_here(void *context) {
+    struct probe_report report;
+
+    (void)context;
+    probe(&report);
+    /* Nothing is left, and this process is as it was. */
+    REQUIRE(access("/tmp/viv-probe", F_OK) != 0);
+    REQUIRE(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
+    REQUIRE(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    for (enum probe_row i = PROBE_NO_NEW_PRIVS; i <= PROBE_SECCOMP; i++)
+        require_state(&report, i, PROBE_WORKS, "");
+    require_state(&report, PROBE_SLOT_DIRECTORY, PROBE_WORKS, "");
+    require_state(&report, PROBE_MEMORY_CONTROLLER, PROBE_ABSENT, "");
+    require_state(&report, PROBE_LANDLOCK,
+                  report.landlock_abi > 0 ? PROBE_WORKS : PROBE_ABSENT, "");
+    return 0;
+}
+
+static void a_host_is_probed_and_stays_as_it_was(void **state) {
+    (void)state;
+    in_child(probe_here, NULL);
+}
+
+static int probe_without_unshare(void *context) {
+    struct probe_report report;
+
+    (void)context;
+    filter_call(SYS_unshare, SECCOMP_RET_ERRNO | EPERM);
+    probe(&report);
+    require_state(&report, PROBE_USER_NAMESPACE, PROBE_REFUSED,
+                  "Operation not permitted");
+    for (enum probe_row i = PROBE_USER_NAMESPACE + 1; i < ROWS_IN_NAMESPACES; i++)
+        require_state(&report, i, PROBE_ABSENT, "not tried");
+    return 0;
+}
+
+static void what_a_filter_refuses_is_refused(void **state) {
+    (void)state;
+    in_child(probe_without_unshare, NULL);
+}
+
+static int probe_without_chroot(void *context) {
+    struct probe_report report;
+
+    (void)context;
+    filter_call(SYS_chroot, SECCOMP_RET_KILL_PROCESS);
+    probe(&report);
+    require_state(&report, PROBE_CHROOT, PROBE_REFUSED, "the attempt ended its process");
+    require_state(&report, PROBE_SECCOMP, PROBE_WORKS, "");
+    return 0;
+}
+
+static void an_attempt_may_be_the_end_of_its_process(void **state) {
+    (void)state;
+    in_child(probe_without_chroot, NULL);
+}
+
+static int probe_as_user(void *context) {
+    struct probe_report report;
+
+    (void)context;
+    REQUIRE(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+    REQUIRE(prctl(PR_SET_DUMPABLE, 1) == 0);
+    probe(&report);
+    require_state(&report, PROBE_CAPABILITIES, PROBE_REFUSED, "not started as root");
+    require_state(&report, PROBE_CHROOT, PROBE_REFUSED, "Operation not permitted");
+    require_state(&report, PROBE_CHANGE_OF_USER, PROBE_REFUSED, "");
+    require_state(&report, PROBE_SECCOMP, PROBE_WORKS, "");
+    return 0;
+}
+
+static void an_ordinary_user_has_no_privilege(void **state) {
+    (void)state;
+    if (geteuid() != 0)
+        cannot("only root can become somebody else");
+    in_child(probe_as_user, NULL);
+}
+
+static int probe_unmapped_users(void *context) {
+    struct probe_report report;
+    struct settings settings;
+
+    (void)context;
+    child_unshare(0, 0);
+    settings_init(&settings);
+    probe_host(&settings, &report);
+    settings_clear(&settings);
+    require_state(&report, PROBE_CHANGE_OF_USER, PROBE_REFUSED, "set");
+    require_state(&report, PROBE_USER_NAMESPACE, PROBE_REFUSED, "gid_map");
+    return 0;
+}
+
+static void users_that_are_not_mapped_cannot_be_had(void **state) {
+    (void)state;
+    in_child(probe_unmapped_users, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(where_everything_works_the_tier_is_full),
+        cmocka_unit_test(without_a_controller_it_is_isolated),
+        cmocka_unit_test(reasons_that_are_the_same_are_told_once),
+        cmocka_unit_test(without_one_of_the_namespaces_it_is_confined),
+        cmocka_unit_test(what_was_not_tried_is_no_reason),
+        cmocka_unit_test(confined_does_without_landlock),
+        cmocka_unit_test(minimal_needs_landlock),
+        cmocka_unit_test(without_what_all_need_there_is_no_tier),
+        cmocka_unit_test(what_nobody_needs_may_fail),
+        cmocka_unit_test(long_reasons_are_cut),
+        cmocka_unit_test(a_host_is_probed_and_stays_as_it_was),
+        cmocka_unit_test(what_a_filter_refuses_is_refused),
+        cmocka_unit_test(an_attempt_may_be_the_end_of_its_process),
+        cmocka_unit_test(an_ordinary_user_has_no_privilege),
+        cmocka_unit_test(users_that_are_not_mapped_cannot_be_had),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
