@@ -41,7 +41,7 @@ int command_line_read(const struct command_line *line, int count, char *const *a
         printf("%s %s\n", line->program, line->version);
         return EXIT_SUCCESS;
     }
-    if (line->check(settings, &err))
+    if (line->check(settings, line->context, &err))
         return refuse(line, &err);
     if (request == SETTINGS_TEST) {
         printf("%s: the configuration is right\n", line->program);

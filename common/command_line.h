@@ -17,8 +17,9 @@ struct command_line {
     /* As settings_load() has it; may be NULL. */
     int (*own_flag)(const char *argument, void *context);
     void *context;
-    /* What only this program can judge of the settings. Fails with VIV_CONFIG. */
-    int (*check)(const struct settings *settings, struct viv_error *err);
+    /* What only this program can judge of the settings; `context` as above. Fails with
+     * VIV_CONFIG. */
+    int (*check)(const struct settings *settings, void *context, struct viv_error *err);
 };
 
 /* Reads it into *settings, which the caller clears, and sets the level of the log.

@@ -88,6 +88,20 @@ void json_out_text(struct json_out *out, const char *text) {
     json_out_string(out, (struct slice){text, strlen(text)});
 }
 
+void json_out_parts(struct json_out *out, const char *text, const char *divider) {
+    const char *next;
+
+    put(out, "[", 1);
+    for (const char *part = text; *part; part = next) {
+        const char *end = strstr(part, divider);
+        size_t size = end ? (size_t)(end - part) : strlen(part);
+        put(out, ",", part > text);
+        json_out_string(out, (struct slice){part, size});
+        next = part + size + (end ? strlen(divider) : 0);
+    }
+    put(out, "]", 1);
+}
+
 void json_out_bool(struct json_out *out, bool value) {
     json_out_raw(out, value ? "true" : "false");
 }

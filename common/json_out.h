@@ -37,6 +37,9 @@ void json_out_splice(struct json_out *out, struct slice text);
 void json_out_string(struct json_out *out, struct slice text);
 void json_out_text(struct json_out *out, const char *text);
 
+/* The parts of a text between dividers as an array of strings; none for the empty text. */
+void json_out_parts(struct json_out *out, const char *text, const char *divider);
+
 void json_out_bool(struct json_out *out, bool value);
 void json_out_unsigned(struct json_out *out, uint64_t value);
 void json_out_signed(struct json_out *out, int64_t value);

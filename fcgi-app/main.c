@@ -135,9 +135,10 @@ static int run(const struct settings *settings) {
     return status;
 }
 
-static int check(const struct settings *settings, struct viv_error *err) {
+static int check(const struct settings *settings, void *context, struct viv_error *err) {
     struct networks networks;
 
+    (void)context;
     if (networks_parse(settings->trusted_proxies, &networks, err))
         return -1;
     networks_clear(&networks);

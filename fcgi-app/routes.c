@@ -65,21 +65,6 @@ struct report {
     size_t sessions;
 };
 
-/* The parts of a text as an array of strings; none for the empty text. */
-static void write_parts(struct json_out *out, const char *text, const char *separator) {
-    const char *end;
-
-    json_out_raw(out, "[");
-    for (const char *part = text; *part; part = end) {
-        end = strstr(part, separator);
-        size_t size = end ? (size_t)(end - part) : strlen(part);
-        json_out_raw(out, part > text ? "," : "");
-        json_out_string(out, (struct slice){part, size});
-        end = part + size + (end ? strlen(separator) : 0);
-    }
-    json_out_raw(out, "]");
-}
-
 static void write_word(struct json_out *out, const char *name, const char *word) {
     json_out_raw(out, name);
     json_out_text(out, *word ? word : "unknown");
@@ -90,7 +75,7 @@ static void write_isolation(struct json_out *out, const struct executor_status *
     json_out_raw(out, ",\"landlock_abi\":");
     json_out_unsigned(out, status->landlock);
     json_out_raw(out, ",\"controllers\":");
-    write_parts(out, status->controllers, ",");
+    json_out_parts(out, status->controllers, ",");
     write_word(out, ",\"network\":", status->network);
     write_word(out, ",\"disk\":", status->disk);
     if (status->slots > 0) {
@@ -98,7 +83,7 @@ static void write_isolation(struct json_out *out, const struct executor_status *
         json_out_unsigned(out, status->slots);
     }
     json_out_raw(out, ",\"reasons\":");
-    write_parts(out, status->weaker, "; ");
+    json_out_parts(out, status->weaker, "; ");
     json_out_raw(out, "}");
 }
 

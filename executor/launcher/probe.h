@@ -59,7 +59,7 @@ struct probe_control {
     const char *needed_for; /* names of tiers, or what it is good for */
     enum probe_state state;
     char reason[PROBE_REASON_SIZE]; /* why it does not work, "" where it does */
-    const char *remedy;             /* what may help, parts divided by "; " */
+    const char *remedy;             /* what may help, parts divided by "; "; or NULL */
 };
 
 struct probe_report {

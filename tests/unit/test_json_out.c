@@ -104,6 +104,19 @@ static void numbers_and_literals(void **state) {
     assert_int_equal(out.size, written.size);
 }
 
+static void parts_are_strings_of_an_array(void **state) {
+    CLEANUP(buffer_clear) struct buffer written = {0};
+    struct json_out out = {.sink = append, .context = &written};
+
+    (void)state;
+    json_out_parts(&out, "", ",");
+    json_out_parts(&out, "a", ",");
+    json_out_parts(&out, "a \"b\"; c;d; ", "; ");
+    json_out_parts(&out, ",x", ",");
+    assert_slice_equal((struct slice){written.data, written.size},
+                       "[][\"a\"][\"a \\\"b\\\"\",\"c;d\"][\"\",\"x\"]");
+}
+
 static void base64_has_the_size_that_was_counted(void **state) {
     char data[100] = "abcdefg";
 
@@ -146,6 +159,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_utf8_is_replaced),
         cmocka_unit_test(any_bytes_become_valid_json),
         cmocka_unit_test(numbers_and_literals),
+        cmocka_unit_test(parts_are_strings_of_an_array),
         cmocka_unit_test(base64_has_the_size_that_was_counted),
         cmocka_unit_test(a_sink_that_fails_is_not_asked_again),
     };
