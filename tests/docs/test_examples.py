@@ -14,8 +14,9 @@ from support.server import running
 ADDRESS = "http://127.0.0.1:3080"
 PAGES = ["README.md", "docs/api.md"]
 
-# What is not the same from one run to the next: only its kind is compared.
-VOLATILE = {"code_runtime", "createdAt", "lastAccessedAt", "ageMinutes", "idleMinutes", "version"}
+# What is not the same from one run or machine to the next: only its kind is compared.
+VOLATILE = {"code_runtime", "createdAt", "lastAccessedAt", "ageMinutes", "idleMinutes", "version",
+            "isolation"}
 
 
 def calls(page):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tables of the pages are those of the code: errors, system calls, events, reasons, times."""
 
+import json
 import re
 
 import pytest
@@ -57,6 +58,34 @@ def test_why_files_are_left_out():
     words = sources.listing("fcgi-app/call_result.c", "words")
     no_room = re.search(r'CALL_NO_ROOM +"(\w+)"', markdown.read("fcgi-app/call_result.h"))[1]
     assert shown == {*re.findall(r'"(\w+)"', words), no_room} - {"included"}
+
+
+def test_the_members_of_isolation():
+    text = markdown.section(markdown.read(API), "GET /health")
+    shown = {markdown.names(cells[0])[0] for cells in markdown.rows(text)}
+    function = markdown.read("fcgi-app/routes.c").split("void write_isolation(")[1]
+    written = set(re.findall(r'\\"(\w+)\\":', function.split("\n}\n")[0]))
+    assert shown == written
+    example = next(block for _, block in markdown.blocks(text) if "isolation" in block)
+    assert set(json.loads(example)["isolation"]) == written - {"slots"}
+
+
+def test_the_members_of_a_check():
+    text = markdown.section(markdown.read(OPERATIONS), "What the host allows")
+    shown = {name for cells in markdown.rows(text) for name in markdown.names(cells[0])}
+    written = set(re.findall(r'\\"(\w+)\\":',
+                             markdown.read("executor/launcher/check.c").split("void check_")[-1]))
+    assert shown == written
+
+
+def test_the_exit_statuses_of_a_check():
+    text = markdown.section(markdown.read(OPERATIONS), "What the host allows")
+    shown = {markdown.names(cells[1])[0]: int(cells[0]) for cells in markdown.rows(text)
+             if cells[0].isdigit()}
+    header = markdown.read("executor/isolation.h")
+    names = re.findall(r"^    ISOLATION_(\w+)", header, re.MULTILINE)
+    statuses = {name.lower(): status for status, name in enumerate(reversed(names))}
+    assert shown == statuses | {"min_isolation": len(names)}
 
 
 # System calls
