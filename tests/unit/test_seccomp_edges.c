@@ -2,15 +2,12 @@
 /* The edges of the workers' filter: sockets, numbers that nobody knows, foreign ABIs. */
 #include "tests/unit/unit.h"
 
-#include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "executor/seccomp/worker_filter.h"
-#include "tests/unit/child.h"
+#include "tests/unit/attempts.h"
 
 static const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
 static struct seccomp_filter filter;
@@ -26,20 +23,12 @@ static int clear_filter(void **state) {
     return 0;
 }
 
-static void load(void) {
-    const struct rlimit none = {0, 0};
-
-    REQUIRE(setrlimit(RLIMIT_CORE, &none) == 0);
-    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    REQUIRE(seccomp_filter_load(&filter, NULL) == 0);
-}
-
 static int try_sockets(void *context) {
     static const int families[] = {AF_UNIX,   AF_INET, AF_INET6, AF_NETLINK,
                                    AF_PACKET, AF_ALG,  AF_VSOCK};
 
     (void)context;
-    load();
+    load_filter(&filter);
     for (size_t i = 0; i < COUNT_OF(families); i++) {
         REQUIRE(socket(families[i], SOCK_STREAM, 0) == -1 && errno == EPERM);
         REQUIRE(socket(families[i], SOCK_RAW | SOCK_CLOEXEC, 0) == -1 && errno == EPERM);
@@ -69,7 +58,7 @@ static int try_socket_pairs(void *context) {
     char byte;
 
     (void)context;
-    load();
+    load_filter(&filter);
     for (size_t i = 0; i < COUNT_OF(refused); i++)
         REQUIRE(socketpair(refused[i][0], refused[i][1], 0, pair) == -1 &&
                 errno == EPERM);
@@ -98,7 +87,7 @@ static int try_messages(void *context) {
 
     (void)context;
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) == 0);
-    load();
+    load_filter(&filter);
     REQUIRE(sendmsg(pair[0], &message, 0) == -1 && errno == EPERM);
     REQUIRE(recvmsg(pair[0], &message, 0) == -1 && errno == EPERM);
     REQUIRE(sendmmsg(pair[0], messages, 1, 0) == -1 && errno == EPERM);
@@ -128,7 +117,7 @@ static int try_numbers(void *context) {
     const long unknown[] = {463, 470, 500, 1000, 0xffff, 0x3fffffff};
 
     (void)context;
-    load();
+    load_filter(&filter);
     for (size_t i = 0; i < COUNT_OF(unknown); i++)
         REQUIRE(syscall(unknown[i], 0, 0, 0, 0, 0, 0) == -1 && errno == ENOSYS);
     REQUIRE(syscall(-1) == -1 && errno == EPERM);
@@ -149,7 +138,7 @@ static void newer_calls_are_unknown(void **state) {
 
 static int try_to_take_it_off(void *context) {
     (void)context;
-    load();
+    load_filter(&filter);
     REQUIRE(seccomp_filter_load(&filter, NULL) == -1);
     REQUIRE(prctl(PR_SET_SECCOMP, 0) == -1 && errno == EPERM);
     REQUIRE(child_status_field("Seccomp", 10) == SECCOMP_MODE_FILTER);
@@ -178,7 +167,7 @@ static int call_as_i386(void *context) {
     long result;
 
     (void)context;
-    load();
+    load_filter(&filter);
     __asm__ volatile("int $0x80"
                      : "=a"(result)
                      : "a"(20)
@@ -188,7 +177,7 @@ static int call_as_i386(void *context) {
 
 static int call_as_x32(void *context) {
     (void)context;
-    load();
+    load_filter(&filter);
     syscall(0x40000000 | SYS_getpid);
     return 0;
 }

@@ -2,20 +2,14 @@
 /* The filter of the workers, loaded into children that then try calls. */
 #include "tests/unit/unit.h"
 
-#include <linux/audit.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <termios.h>
 
 #include "executor/seccomp/worker_filter.h"
-#include "tests/unit/child.h"
-
-#define HIGH (UINT64_C(1) << 32)
+#include "tests/unit/attempts.h"
 
 static const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
 static struct seccomp_filter filter;
@@ -32,48 +26,6 @@ static int clear_filter(void **state) {
     return filter.instructions != NULL;
 }
 
-static void load(void) {
-    const struct rlimit none = {0, 0};
-    struct viv_error err;
-
-    REQUIRE(setrlimit(RLIMIT_CORE, &none) == 0);
-    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    if (seccomp_filter_load(&filter, &err)) {
-        fprintf(stderr, "%s\n", err.message);
-        _exit(CHILD_FAILED);
-    }
-}
-
-/* One call and the errno that it gives; 0: it succeeds. */
-struct attempt {
-    const char *name;
-    long number;
-    uint64_t arguments[6];
-    int expected;
-};
-
-#define CALL(name, expected, ...)                                                        \
-    { #name, SYS_##name, {__VA_ARGS__ }, (expected) }
-
-/* Tries all; says which went another way. */
-static int try_all(const struct attempt *attempts, size_t count) {
-    int wrong = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct attempt *one = &attempts[i];
-        const uint64_t *a = one->arguments;
-        errno = 0;
-        long result = syscall(one->number, a[0], a[1], a[2], a[3], a[4], a[5]);
-        int error = result == -1 ? errno : 0;
-        if (error == one->expected)
-            continue;
-        fprintf(stderr, "%s (number %zu): errno %d (%s) in place of %d\n", one->name, i,
-                error, strerror(error), one->expected);
-        wrong++;
-    }
-    return wrong;
-}
-
 /* Each with arguments that the kernel answers in its own way, which no filter would. */
 static int try_allowed(void *context) {
     char buffer[64];
@@ -82,7 +34,7 @@ static int try_allowed(void *context) {
 
     (void)context;
     REQUIRE(pipe(pipe_ends) == 0);
-    load();
+    load_filter(&filter);
     const uint64_t end = (uint64_t)pipe_ends[0], to = (uintptr_t)buffer;
     const struct attempt attempts[] = {
         CALL(read, EBADF, none, to, 1),
@@ -180,8 +132,8 @@ static int try_processes_and_mounts(void *context) {
     };
 
     (void)context;
-    load();
-    return try_all(attempts, COUNT_OF(attempts));
+    load_filter(&filter);
+    return try_refused(&filter, attempts, COUNT_OF(attempts));
 }
 
 static int try_rights(void *context) {
@@ -220,8 +172,8 @@ static int try_rights(void *context) {
     };
 
     (void)context;
-    load();
-    return try_all(attempts, COUNT_OF(attempts));
+    load_filter(&filter);
+    return try_refused(&filter, attempts, COUNT_OF(attempts));
 }
 
 static int try_channels_and_commands(void *context) {
@@ -265,8 +217,8 @@ static int try_channels_and_commands(void *context) {
     };
 
     (void)context;
-    load();
-    return try_all(attempts, COUNT_OF(attempts));
+    load_filter(&filter);
+    return try_refused(&filter, attempts, COUNT_OF(attempts));
 }
 
 static void everything_else_is_refused(void **state) {
@@ -281,7 +233,7 @@ static int try_kill(void *context) {
     const uint64_t own = (uint64_t)getpid();
 
     (void)context;
-    load();
+    load_filter(&filter);
     const struct attempt attempts[] = {
         CALL(kill, EPERM, 1, 0),
         CALL(kill, EPERM, 0, 0),
@@ -318,7 +270,7 @@ static int try_threads(void *context) {
     int count = 0;
 
     (void)context;
-    load();
+    load_filter(&filter);
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
         REQUIRE(pthread_create(&threads[i], NULL, add_one, &count) == 0);
         REQUIRE(pthread_join(threads[i], NULL) == 0);
@@ -361,7 +313,7 @@ static int try_clone(void *context) {
     };
 
     (void)context;
-    load();
+    load_filter(&filter);
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         errno = 0;
         long result = syscall(SYS_clone, flags[i], NULL, NULL, NULL, NULL);
