@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <sys/mount.h>
+
+#include "executor/launcher/uid_range.h"
+#include "tests/unit/child.h"
+#include "tests/unit/scratch.h"
+
+#define FREE 3999990000U /* numbers that nobody has */
+
+static void a_free_range_passes(void **state) {
+    struct viv_error err;
+
+    (void)state;
+    if (uid_range_check(FREE, 100, &err)) {
+        if (strstr(err.message, "is not mapped"))
+            cannot(err.message);
+        fail_msg("%s", err.message);
+    }
+}
+
+static void a_user_of_the_host_is_refused(void **state) {
+    struct viv_error err;
+
+    (void)state;
+    assert_fails(uid_range_check(0, 1, &err), &err, VIV_CONFIG,
+                 "slot_uid_base: 0 is the user root; choose");
+}
+
+/* A group whose number no user has. */
+static void a_group_of_the_host_is_refused(void **state) {
+    struct viv_error err;
+    char expected[128];
+    gid_t found = 0;
+
+    (void)state;
+    setgrent();
+    for (struct group *group; !found && (group = getgrent());)
+        if (!getpwuid(group->gr_gid))
+            found = group->gr_gid;
+    endgrent();
+    if (!found)
+        cannot("every group has a user of its number");
+    snprintf(expected, sizeof expected, "%u is the group ", found);
+    assert_fails(uid_range_check(found, 1, &err), &err, VIV_CONFIG, expected);
+}
+
+static int knows_what_is_mapped(void *context) {
+    struct viv_error err;
+
+    (void)context;
+    child_unshare(0, FREE);
+    REQUIRE(uid_range_check(FREE - 1, 2, &err) == -1 && err.code == VIV_CONFIG);
+    REQUIRE(strstr(err.message, "3999989999 is not mapped"));
+    REQUIRE(uid_range_check(FREE, 2, &err) == -1 && err.code == VIV_CONFIG);
+    REQUIRE(strstr(err.message, "3999990001 is not mapped"));
+    /* It is mapped, but this process has it. */
+    REQUIRE(uid_range_check(FREE, 1, &err) == -1);
+    REQUIRE(strstr(err.message, "runs as user 3999990000"));
+    return 0;
+}
+
+static void what_is_not_mapped_is_refused(void **state) {
+    (void)state;
+    in_child(knows_what_is_mapped, NULL);
+}
+
+struct delegation {
+    const char *line;
+    uint64_t first;
+    uint64_t count;
+    bool free;
+};
+
+struct reading {
+    const struct delegation *delegation;
+    char path[128]; /* of a file that takes the place of the host's */
+};
+
+static int reads_delegation(void *context) {
+    const struct reading *reading = context;
+    struct viv_error err;
+
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) || access("/etc/subuid", F_OK))
+        return CHILD_CANNOT;
+    REQUIRE(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    REQUIRE(mount(reading->path, "/etc/subuid", NULL, MS_BIND, NULL) == 0);
+    int result =
+        uid_range_check(reading->delegation->first, reading->delegation->count, &err);
+    if (reading->delegation->free)
+        return result == 0 ? 0 : CHILD_FAILED;
+    return result == -1 && strstr(err.message, "/etc/subuid gives ") ? 0 : CHILD_FAILED;
+}
+
+static void what_is_delegated_is_refused(void **state) {
+    static const struct delegation delegations[] = {
+        {"u:3999990000:10\n", FREE, 5, false},
+        {"u:1:1\nv:3999990000:10\n", FREE + 9, 5, false},
+        {"u:3999990000:10\n", FREE - 5, 6, false},
+        {"u:3999990003:1\n", FREE, 10, false},
+        {"u:3999990000:10\n", FREE + 10, 5, true},
+        {"u:3999990000:10\n", FREE - 5, 5, true},
+        {"# no line\n\n:::\n", FREE, 5, true},
+    };
+
+    struct scratch scratch = scratch_new();
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(delegations); i++) {
+        struct reading reading = {.delegation = &delegations[i]};
+        put_file(scratch.fd, "subuid", delegations[i].line);
+        snprintf(reading.path, sizeof reading.path, "%s/subuid", scratch.path);
+        in_child(reads_delegation, &reading);
+    }
+    scratch_remove(&scratch);
+}
+
+static void a_running_process_is_refused(void **state) {
+    struct viv_error err;
+    int ready[2];
+    char byte, expected[128];
+
+    (void)state;
+    if (geteuid() != 0)
+        cannot("only root may change the user");
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        REQUIRE(setresuid(FREE + 7, FREE + 7, FREE + 7) == 0);
+        REQUIRE(write(ready[1], "", 1) == 1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    snprintf(expected, sizeof expected, "the process %d runs as user %u", (int)child,
+             FREE + 7);
+    assert_fails(uid_range_check(FREE, 10, &err), &err, VIV_CONFIG, expected);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(uid_range_check(FREE, 10, &err), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_free_range_passes),
+        cmocka_unit_test(a_user_of_the_host_is_refused),
+        cmocka_unit_test(a_group_of_the_host_is_refused),
+        cmocka_unit_test(what_is_not_mapped_is_refused),
+        cmocka_unit_test(what_is_delegated_is_refused),
+        cmocka_unit_test(a_running_process_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
