@@ -92,14 +92,14 @@ static void people_are_told_that_it_would_not_start(void **state) {
 
 static void the_status_is_that_of_the_tier(void **state) {
     static const struct {
-        enum isolation_tier tier;
         const char *min_isolation;
+        enum isolation_tier tier;
         int status;
     } cases[] = {
-        {ISOLATION_FULL, "minimal", 0},     {ISOLATION_FULL, "full", 0},
-        {ISOLATION_ISOLATED, "minimal", 1}, {ISOLATION_ISOLATED, "full", 4},
-        {ISOLATION_CONFINED, "minimal", 2}, {ISOLATION_CONFINED, "confined", 2},
-        {ISOLATION_MINIMAL, "minimal", 3},  {ISOLATION_MINIMAL, "confined", 4},
+        {"minimal", ISOLATION_FULL, 0},     {"full", ISOLATION_FULL, 0},
+        {"minimal", ISOLATION_ISOLATED, 1}, {"full", ISOLATION_ISOLATED, 4},
+        {"minimal", ISOLATION_CONFINED, 2}, {"confined", ISOLATION_CONFINED, 2},
+        {"minimal", ISOLATION_MINIMAL, 3},  {"confined", ISOLATION_MINIMAL, 4},
     };
     struct probe_report report;
 

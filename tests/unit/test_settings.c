@@ -143,20 +143,6 @@ static void files_have_comments_and_white_space(void **state) {
     assert_int_equal(run->settings.exec_timeout, 500);
 }
 
-static void settings_of_slots_are_taken(void **state) {
-    struct run *run = *state;
-
-    assert_int_equal(load_text(run, "slot_directory = /srv/slots\nslots = 4096\n"
-                                    "slot_uid_base = 1000\nsession_cpus = 2\n"
-                                    "seccomp_refuse = mremap, getrandom\n"),
-                     0);
-    assert_string_equal(run->settings.slot_directory, "/srv/slots");
-    assert_int_equal(run->settings.slots, 4096);
-    assert_int_equal(run->settings.slot_uid_base, 1000);
-    assert_int_equal(run->settings.session_cpus, 2);
-    assert_string_equal(run->settings.seccomp_refuse, "mremap,getrandom");
-}
-
 static void none_is_the_empty_list(void **state) {
     struct run *run = *state;
 
@@ -396,7 +382,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         IN_A_RUN(defaults_are_those_of_the_contract),
         IN_A_RUN(files_have_comments_and_white_space),
-        IN_A_RUN(settings_of_slots_are_taken),
         IN_A_RUN(none_is_the_empty_list),
         IN_A_RUN(faults_name_file_line_and_key),
         IN_A_RUN(files_hold_no_nul),
