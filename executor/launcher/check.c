@@ -45,7 +45,7 @@ void check_print(const struct probe_report *report, const char *min_isolation, F
         fprintf(to, "%-26s  %s%s%s\n", control->name,
                 works ? "ok" : states[control->state], works ? "" : ": ",
                 control->reason);
-        if (works || !control->remedy || (said && strcmp(said, control->remedy) == 0))
+        if (!control->matters || (said && strcmp(said, control->remedy) == 0))
             continue;
         said = control->remedy;
         fprintf(to, "    for: %s\n", control->needed_for);
@@ -72,15 +72,12 @@ static void write_member(struct json_out *out, const char *name, const char *tex
 }
 
 static void write_control(struct json_out *out, const struct probe_control *control) {
-    const char *remedy =
-        control->state != PROBE_WORKS && control->remedy ? control->remedy : "";
-
     write_member(out, "{\"name\":", control->name);
     write_member(out, ",\"needed_for\":", control->needed_for);
     write_member(out, ",\"state\":", states[control->state]);
     write_member(out, ",\"reason\":", control->reason);
     json_out_raw(out, ",\"remedies\":");
-    json_out_parts(out, remedy, DIVIDER);
+    json_out_parts(out, control->matters ? control->remedy : "", DIVIDER);
     json_out_raw(out, "}");
 }
 

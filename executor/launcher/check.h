@@ -10,8 +10,8 @@
 
 #include "executor/launcher/probe.h"
 
-/* A line for each control, below it what may help where it does not work, and the tier
- * that vivarium-executor would take. */
+/* A line for each control, below it what may help where that matters, and the tier that
+ * vivarium-executor would take. */
 void check_print(const struct probe_report *report, const char *min_isolation, FILE *to);
 
 /* The same as one line of JSON; docs/operations.md has its members. */

@@ -208,8 +208,6 @@ void probe_host(const struct settings *settings, struct probe_report *report) {
         else
             attempt(&rows[i], settings, &outcome);
         probe_set(report, i, outcome.state, outcome.reason);
-        if (outcome.state == PROBE_ABSENT && rows[i].inside)
-            report->controls[i].remedy = NULL; /* it is that of the user namespace */
     }
     probe_conclude(report);
 }

@@ -59,7 +59,8 @@ struct probe_control {
     const char *needed_for; /* names of tiers, or what it is good for */
     enum probe_state state;
     char reason[PROBE_REASON_SIZE]; /* why it does not work, "" where it does */
-    const char *remedy;             /* what may help, parts divided by "; "; or NULL */
+    const char *remedy;             /* what may help, parts divided by "; " */
+    bool matters;                   /* if it worked, sessions would be better apart */
 };
 
 struct probe_report {
@@ -78,7 +79,7 @@ void probe_host(const struct settings *settings, struct probe_report *report);
 void probe_set(struct probe_report *report, enum probe_row row, enum probe_state state,
                const char *reason);
 
-/* Finds tier, usable and weaker from the rows, again. */
+/* Finds tier, usable, weaker and what matters from the rows, again. */
 void probe_conclude(struct probe_report *report);
 
 #endif

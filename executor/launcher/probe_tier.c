@@ -78,6 +78,15 @@ static void tell(struct probe_report *report, unsigned missing) {
         append(report, ": ", before->reason);
 }
 
+/* Landlock and the kernel's choice of whom to kill are good in every tier. */
+static void mark(struct probe_report *report, unsigned missing) {
+    const unsigned welcome = ROW(PROBE_LANDLOCK) | ROW(PROBE_OOM_SCORE);
+
+    for (unsigned i = 0; i < PROBE_CONTROL_COUNT; i++)
+        report->controls[i].matters =
+            (missing | welcome) & ROW(i) && report->controls[i].state != PROBE_WORKS;
+}
+
 void probe_conclude(struct probe_report *report) {
     const unsigned working = working_rows(report);
     unsigned missing = 0;
@@ -98,5 +107,6 @@ void probe_conclude(struct probe_report *report) {
     /* Where there is no user namespace, nothing inside of it was tried. */
     if (missing & ROW(PROBE_USER_NAMESPACE))
         missing &= ~in_namespaces | ROW(PROBE_USER_NAMESPACE);
+    mark(report, missing);
     tell(report, missing);
 }

@@ -8,11 +8,12 @@
 #include "executor/launcher/check.h"
 
 static const struct probe_control controls[] = {
-    {"user namespace", "full, isolated", PROBE_REFUSED, "unshare: \"no\"", "one; two"},
-    {"mount namespace", "full, isolated", PROBE_ABSENT, "not tried", NULL},
-    {"memory controller", "full", PROBE_REFUSED, "none", "one; two"},
-    {"Landlock", "minimal", PROBE_ABSENT, "none", "three"},
-    {"no_new_privs", "every tier", PROBE_WORKS, "", "four"},
+    {"user namespace", "full, isolated", PROBE_REFUSED, "unshare: \"no\"", "one; two",
+     true},
+    {"mount namespace", "full, isolated", PROBE_ABSENT, "not tried", "five", false},
+    {"memory controller", "full", PROBE_REFUSED, "none", "one; two", true},
+    {"Landlock", "minimal", PROBE_ABSENT, "none", "three", true},
+    {"no_new_privs", "every tier", PROBE_WORKS, "", "four", false},
 };
 
 /* The report of a host; the rows that are not in `controls` work. */
@@ -53,6 +54,7 @@ static void people_are_told_what_may_help(void **state) {
                      "    for: full, isolated\n"
                      "    try: one\n"
                      "    try: two\n"
+                     /* what does not matter needs no remedy */
                      "mount namespace             absent: not tried\n"
                      /* the same remedy is said once */
                      "memory controller           refused: none\n"
@@ -169,7 +171,6 @@ static void machines_are_told_of_each_control(void **state) {
                2);
     assert_row(json_array_get(rows, 1), "mount namespace", "absent", "not tried", 0);
     assert_row(json_array_get(rows, 2), "memory controller", "refused", "none", 2);
-    /* What works needs no remedy. */
     assert_row(json_array_get(rows, 4), "no_new_privs", "works", "", 0);
     json_decref(value);
 }

@@ -99,6 +99,35 @@ static void what_was_not_tried_is_no_reason(void **state) {
     assert_concludes(&report, ISOLATION_CONFINED, "user namespace: EPERM");
 }
 
+static void assert_matters(const struct probe_report *report, enum probe_row row,
+                           bool matters) {
+    if (report->controls[row].matters != matters)
+        fail_msg("%s matters: %d", report->controls[row].name, !matters);
+}
+
+static void what_would_give_a_better_tier_matters(void **state) {
+    struct probe_report report;
+
+    (void)state;
+    nothing_works(&report);
+    works(&report, 0, ROWS_IN_NAMESPACES - 1);
+    works(&report, PROBE_NO_NEW_PRIVS, PROBE_SECCOMP);
+    probe_conclude(&report);
+    assert_matters(&report, PROBE_USER_NAMESPACE, false);
+    assert_matters(&report, PROBE_CPU_CONTROLLER, true);
+    assert_matters(&report, PROBE_CHROOT, false); /* of a lesser tier */
+    assert_matters(&report, PROBE_SLOT_DIRECTORY, false);
+    assert_matters(&report, PROBE_LANDLOCK, true);
+    assert_matters(&report, PROBE_OOM_SCORE, true);
+    nothing_works(&report);
+    works(&report, PROBE_CAPABILITIES, PROBE_OOM_SCORE);
+    probe_conclude(&report);
+    assert_matters(&report, PROBE_USER_NAMESPACE, true);
+    assert_matters(&report, PROBE_PID_NAMESPACE, false); /* was not tried */
+    assert_matters(&report, PROBE_CPU_CONTROLLER, false);
+    assert_matters(&report, PROBE_LANDLOCK, false);
+}
+
 static void confined_does_without_landlock(void **state) {
     struct probe_report report;
 
@@ -304,6 +333,7 @@ int main(void) {
         cmocka_unit_test(reasons_that_are_the_same_are_told_once),
         cmocka_unit_test(without_one_of_the_namespaces_it_is_confined),
         cmocka_unit_test(what_was_not_tried_is_no_reason),
+        cmocka_unit_test(what_would_give_a_better_tier_matters),
         cmocka_unit_test(confined_does_without_landlock),
         cmocka_unit_test(minimal_needs_landlock),
         cmocka_unit_test(without_what_all_need_there_is_no_tier),
