@@ -19,6 +19,7 @@
 #define VIV_SLOT_TREE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "common/error.h"
 
@@ -29,6 +30,9 @@ extern const char *const slot_tree_writable[SLOT_TREE_WRITABLE];
 /* Makes the tree `name` if it is not there, and the devices in it that may be made and
  * are not there: those of a tree that came with an image. */
 int slot_tree_make(int slots, const char *name, struct viv_error *err);
+
+/* Gives the session's user in the tree its number, which is the one of its group, too. */
+int slot_tree_set_user(int slots, const char *name, uid_t uid, struct viv_error *err);
 
 /* Whether the trees were made from something else than the host has now. Trees without
  * made-for, which an image may bring along, are taken as they are. */
