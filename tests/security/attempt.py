@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of attempts in hostile.txt, read: its head says what the lines of a row mean."""
+"""The tables of attempts in hostile/, read: the head of fronts.txt says what their lines mean."""
 
 import builtins
 import dataclasses
@@ -8,37 +8,76 @@ import re
 
 from support import table
 
-TABLE = pathlib.Path(__file__).with_name("hostile.txt")
+TABLES = pathlib.Path(__file__).with_name("hostile")
 REACHED = "print('reached')\n"
+CONTROLS = ("works outside", "works outside alone", "is not refused outside", "dies outside")
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What may become of an attempt: any of what is filled in here."""
+
+    refused: list = None
+    ends: list = None
+    dies: list = None
+    prints: str = None
+    harmless: bool = False
+
+    def allows(self, answer):
+        """True when the answer of an execution is one that the attempt may have."""
+        if answer.success:
+            return self.harmless or answer.lost == "none" and bool(
+                self.prints and re.fullmatch(self.prints, answer.std_out))
+        if answer.lost == "none":
+            return self.harmless or answer.error_type in (self.ends or []) or is_a(
+                answer.error_type, self.refused or [])
+        return self.harmless or answer.lost == "variables" and answer.error_type in [
+            *(self.ends or []), *(self.dies or [])]
+
+    def set(self, line):
+        """Take over a line of a table. False if it says something else."""
+        word, _, rest = line.partition(": ")
+        if word in ("refused", "ends", "dies"):
+            setattr(self, word, rest.split())
+        elif word == "prints":
+            self.prints = rest
+        elif line == "harmless":
+            self.harmless = True
+        else:
+            return False
+        return True
 
 
 @dataclasses.dataclass
 class Attempt:
-    """One row. Of `refused`, `prints`, `dies` and `harmless` one says what must become of it."""
+    """One row."""
 
     name: str
     code: str
-    refused: list = None
-    prints: str = None
-    dies: list = None
-    harmless: bool = False
-    works_outside: bool = False
+    outcome: Outcome
+    outcomes: dict  # where it is another one: by name of the isolation
+    control: str = None
 
-    def judge(self, answer):
+    def judge(self, answer, isolation):
         """Assert that the answer of an execution is what must become of the attempt."""
         assert answer.status == 200
         assert "reached" not in answer.std_out, answer
-        if self.refused:
-            assert not answer.success and is_a(answer.error_type, self.refused), answer
-            assert answer.lost == "none"
-        elif self.prints:
-            assert answer.success and answer.lost == "none", answer
-            assert re.fullmatch(self.prints, answer.std_out), answer
-        elif self.dies:
-            assert answer.error_type in self.dies, answer
-            assert answer.lost == "variables"
-        else:
-            assert self.harmless
+        assert self.expected(isolation).allows(answer), answer
+
+    def expected(self, isolation):
+        """What may become of it there."""
+        return self.outcomes.get(isolation, self.outcome)
+
+    @property
+    def number(self):
+        """The number at the front of the name, like A01; None if it has none."""
+        match = re.match(r"[A-Z]\d\d(?= )", self.name)
+        return match and match[0]
+
+    @property
+    def endless(self):
+        """True for code that only its deadline ends."""
+        return "timeout" in [*(self.outcome.ends or []), *(self.outcome.dies or [])]
 
 
 def is_a(name, wanted):
@@ -49,30 +88,36 @@ def is_a(name, wanted):
 
 
 def read():
-    """All attempts of the table."""
-    fronts, attempts = {}, []
-    for name, lines, code in table.rows(TABLE):
-        kind, _, title = name.partition(": ")
-        if kind == "with":
-            fronts[title] = code
-        else:
-            attempts.append(_attempt(name, lines, code, fronts))
-    return attempts
+    """All attempts of the tables, which are in the order of their names."""
+    fronts = {name.removeprefix("with: "): code
+              for name, _, code in table.rows(TABLES / "fronts.txt")}
+    return [_attempt(*row, fronts) for path in sorted(TABLES.glob("*.txt"))
+            if path.name != "fronts.txt" for row in table.rows(path)]
 
 
 def _attempt(name, lines, code, fronts):
-    attempt = Attempt(name, code)
+    attempt = Attempt(name, code, Outcome(), {})
     for line in lines:
         word, _, rest = line.partition(": ")
         if word == "with":
             attempt.code = fronts[rest] + attempt.code
-        elif word == "prints":
-            attempt.prints = rest
-        elif word in ("refused", "dies"):
-            setattr(attempt, word, rest.split())
+        elif word.startswith("in "):
+            for isolation in word.split()[1:]:
+                assert attempt.outcomes.setdefault(isolation, Outcome()).set(rest), name
+        elif line in CONTROLS:
+            attempt.control = line
         else:
-            assert line in ("harmless", "works outside"), f"{name}: {line}"
-            setattr(attempt, line.replace(" ", "_"), True)
-    if attempt.refused:
+            assert attempt.outcome.set(line), f"{name}: {line}"
+    if attempt.outcome.refused:
         attempt.code += REACHED
     return attempt
+
+
+def shown_outside(attempt, result):
+    """True when the process that ran an attempt outside has shown what its control says."""
+    if attempt.control == "is not refused outside":
+        *_, last = result.stderr.splitlines() or [""]
+        return not is_a(last.partition(":")[0].rpartition(".")[2], attempt.outcome.refused)
+    if attempt.control == "dies outside":
+        return result.returncode < 0
+    return "reached" in result.stdout

@@ -4,7 +4,7 @@
 
 def rows(path):
     """The rows of a file: triples of the name, the list of lines about it, and the code."""
-    for section in path.read_text("utf-8").split("\n=== ")[1:]:
+    for section in ("\n" + path.read_text("utf-8")).split("\n=== ")[1:]:
         head, _, code = section.partition("\n\n")
         name, *about = head.split("\n")
         yield name, about, code.rstrip("\n") + "\n"
