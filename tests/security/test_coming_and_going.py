@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Many sessions come and go beside many attempts: none notices, and nothing is left of them."""
+
+import contextlib
+import itertools
+import threading
+import time
+
+import pytest
+
+from support.client import fresh_id
+from support.holdings import holdings
+from support.server import running
+from support.tiers import TIERS
+from support.together import at_once, eventually
+
+from .attempt import read
+from .conftest import HEALTH_DEADLINE, WaitingClient
+
+CANARIES = 200
+AT_A_TIME = 20
+ATTACKERS = 20
+SETTINGS = {
+    "rate_limit": 0,
+    "pool_size": 4,
+    "max_sessions": 512,
+    "session_idle_timeout": "5s",
+    "interrupt_grace": "300ms",
+    "session_memory": "96M",
+    "session_disk": "4M",
+    "session_inodes": 500,
+    "slots": 64,
+}
+
+
+@pytest.fixture(params=[tier for tier in TIERS if tier in ("isolated", "confined")])
+def instance(request):
+    """An instance of the test's own, of root."""
+    with running(tier=request.param, **SETTINGS) as one:
+        one.client = WaitingClient(one.port)
+        yield one
+
+
+class Attackers:
+    """Sessions that try one attempt after the other until they are told to stop."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        self.attempts = read()
+        self.over = threading.Event()
+        self.tried = itertools.count()
+        self.threads = [threading.Thread(target=self._attack, args=(number,))
+                        for number in range(ATTACKERS)]
+        self.wrong = []
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def _attack(self, number):
+        session = self.instance.client.session(fresh_id())
+        for attempt in itertools.cycle(self.attempts[number:] + self.attempts[:number]):
+            if self.over.is_set():
+                return
+            try:
+                answer = session.exec(attempt.code, timeout_ms=400)
+                assert answer.status == 200 and "reached" not in answer.std_out, answer
+            except AssertionError as error:
+                self.wrong.append((attempt.name, error))
+            next(self.tried)
+
+
+class Pulse:
+    """Asks for /health all the time; `late` counts how often it was late twice in a row."""
+
+    def __init__(self, instance):
+        self.client = instance.client
+        self.over = threading.Event()
+        self.asked = self.late = 0
+        self.wrong = []
+        self.thread = threading.Thread(target=self._ask)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+    def _ask(self):
+        before = 0.0
+        while not self.over.wait(0.1):
+            began = time.monotonic()
+            answer = self.client.health()
+            took = time.monotonic() - began
+            if answer.status != 200:
+                self.wrong.append(answer)
+            self.late += min(before, took) > HEALTH_DEADLINE
+            self.asked += 1
+            before = took
+
+
+def live(client, number):
+    """The life of one canary: begins, is looked at a few times, is left to its end."""
+    session = client.session(fresh_id())
+    assert session.exec(f"song = {number}\nopen('cage', 'w').write(str(song))").success
+    for count in range(2, 5):
+        time.sleep(0.2)
+        answer = session.exec("import os; [song, open('cage').read(), os.listdir('.')]")
+        assert answer.value == [number, str(number), ["cage"]], answer
+        assert answer.session["execution_count"] == count and answer.lost == "none"
+    return True
+
+
+def settled(instance):
+    """What the instance holds when no session is left and nothing changes any more."""
+    seen = []
+
+    def twice_the_same():
+        seen.append(holdings(instance))
+        return seen[-1] if seen[-1] in seen[-2:-1] and not seen[-1]["active sessions"] else None
+
+    return eventually(twice_the_same, within=60, every=1)
+
+
+def test_nobody_notices_and_nothing_is_left(instance):
+    at_once(lambda number=number: live(instance.client, number) for number in range(8))
+    before = settled(instance)
+    with Attackers(instance) as attackers, Pulse(instance) as pulse:
+        for first in range(0, CANARIES, AT_A_TIME):
+            assert all(at_once(lambda number=number: live(instance.client, number)
+                               for number in range(first, first + AT_A_TIME)))
+    assert attackers.wrong == []
+    assert next(attackers.tried) > 5 * ATTACKERS
+    assert pulse.wrong == [] and pulse.late == 0 and pulse.asked > 20
+
+    with contextlib.suppress(AssertionError):  # the last comparison says more
+        eventually(lambda: holdings(instance) == before, within=60, every=1)
+    assert holdings(instance) == before
