@@ -93,24 +93,35 @@ def service_types():
                                           re.DOTALL)[1]))
 
 
-FILTER = "executor/seccomp/worker_filter.c"
+WORKER_FILTER = "executor/seccomp/worker_filter.c"
+SUPERVISOR_FILTER = "executor/seccomp/supervisor_filter.c"
 
 
-def allowed_calls():
-    """The system calls of the filter that are allowed, with any arguments or with some."""
-    lists = listing(FILTER, "allowed") + listing(FILTER, "path_modes")
-    return set(re.findall(r'"(\w+)"', without_comments(lists))) \
-        | set(re.findall(r'filter_builder_allow_if\(\s*builder, "(\w+)"', read(FILTER)))
+def calls_in(path, name):
+    """The system calls that an array of a filter names."""
+    return re.findall(r'"(\w+)"', without_comments(listing(path, name)))
+
+
+def checked_calls(path):
+    """The system calls that a filter allows with certain arguments."""
+    return set(re.findall(r'filter_builder_allow_if\(\s*builder, "(\w+)"', read(path)))
+
+
+def allowed_calls(path):
+    """All system calls that a filter allows, in any tier."""
+    text = read(path)
+    arrays = re.findall(r"filter_builder_allow\(&?builder, (\w+), err\)", text)
+    return checked_calls(path).union(*(calls_in(path, name) for name in arrays))
 
 
 def refused_calls():
     """The system calls that are refused with an error of their own: name to error."""
-    return dict(re.findall(r'\{"(\w+)", (\w+)\}', listing(FILTER, "refused")))
+    return dict(re.findall(r'\{"(\w+)", (\w+)\}', listing(WORKER_FILTER, "refused")))
 
 
-def commands(name):
-    """The names in an array of commands of the filter."""
-    return set(re.findall(r"\b[A-Z]\w+", listing(FILTER, name)))
+def names_in(path, name):
+    """The constants in an array of a filter."""
+    return set(re.findall(r"\b[A-Z]\w+", listing(path, name)))
 
 
 def constant(path, pattern):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from docs import markdown, sources
+from docs import markdown, sources, system_calls
 
 API, SECURITY, OPERATIONS = "docs/api.md", "docs/security.md", "docs/operations.md"
 
@@ -90,48 +90,56 @@ def test_the_exit_statuses_of_a_check():
 
 # System calls
 
-def call_table(title):
-    """The rows of one table of system calls."""
-    text = markdown.section(markdown.read(SECURITY), "The system calls")
-    return markdown.rows(text.split(f"**{title}**")[1].split("\n**")[0])
-
-
-def words(lines, column):
-    """The words of a column of rows."""
-    return [word for cells in lines for word in cells[column].split()]
-
-
 def test_the_allowed_system_calls():
-    plain = words(call_table("Allowed"), 1)
-    checked = words(call_table("Allowed with certain arguments"), 0)
-    shown = plain + checked
+    shown = system_calls.allowed() + system_calls.allowed_with_arguments()
     assert len(shown) == len(set(shown))
-    assert set(shown) == sources.allowed_calls()
+    assert set(shown) == sources.allowed_calls(sources.WORKER_FILTER)
     assert len(shown) > 140
+
+
+def test_which_calls_are_allowed_with_certain_arguments_only():
+    unchecked = {"recvfrom", "shutdown", "getsockname", "getpeername", "getsockopt"}
+    signals = {"kill", "tgkill"}  # looked at in front of the list
+    shown = set(system_calls.allowed_with_arguments())
+    assert shown - unchecked - signals \
+        == sources.checked_calls(sources.WORKER_FILTER) - {"utimensat"}
 
 
 def test_the_arguments_of_fcntl_and_ioctl():
     shown = {cells[0]: set(cells[1].split(", "))
-             for cells in call_table("Allowed with certain arguments")}
-    assert shown["fcntl"] == sources.commands("fcntl_commands")
-    assert shown["ioctl"] == sources.commands("ioctl_commands")
+             for cells in system_calls.table("Allowed with certain arguments")}
+    assert shown["fcntl"] == sources.names_in(sources.WORKER_FILTER, "fcntl_commands")
+    assert shown["ioctl"] == sources.names_in(sources.WORKER_FILTER, "ioctl_commands")
 
 
 def test_the_system_calls_refused_with_an_error_of_their_own():
-    lines = call_table("Refused with an error that libraries expect")
-    shown = {name: cells[1] for cells in lines for name in cells[0].split() if len(cells) == 3}
+    shown = system_calls.refused_with_an_error()
     newest = sources.constant("executor/seccomp/preface.h", r"NEWEST_REVIEWED_CALL (\d+)")
     for word in f"numbers above {newest}".split():
         assert shown.pop(word) == "ENOSYS"
     assert shown == sources.refused_calls()
 
 
+def test_the_system_calls_refused_by_path():
+    assert sorted(system_calls.refused_by_path()) \
+        == sorted(sources.calls_in(sources.WORKER_FILTER, "path_modes"))
+
+
 def test_no_call_is_said_to_be_refused_that_is_allowed():
-    text = markdown.section(markdown.read(SECURITY), "The system calls")
-    tail = text.split("Every other call fails with EPERM")[1]
+    tail = system_calls.section().split("Every other call fails with EPERM")[1]
     named = re.split(r",\s+|\s+and\s+", tail.split("Among them are")[1].split(".")[0].strip())
     assert len(named) > 15
-    assert not set(named) & sources.allowed_calls()
+    assert not set(named) & sources.allowed_calls(sources.WORKER_FILTER)
+
+
+def test_the_system_calls_of_the_supervisor():
+    shown = system_calls.of_the_supervisor()
+    checked = {name for name, arguments in shown.items() if arguments}
+    assert set(shown) == sources.allowed_calls(sources.SUPERVISOR_FILTER)
+    assert checked == sources.checked_calls(sources.SUPERVISOR_FILTER)
+    for name, array in (("fcntl", "fcntl_commands"), ("ioctl", "ioctl_commands"),
+                        ("kill", "kill_signals")):
+        assert set(shown[name].split(", ")) == sources.names_in(sources.SUPERVISOR_FILTER, array)
 
 
 # What the page says is not built: its words there, and the word that would be in the code
