@@ -286,6 +286,32 @@ static void an_attempt_may_be_the_end_of_its_process(void **state) {
     in_child(probe_without_chroot, NULL);
 }
 
+/* A call that nobody answers: seccomp_unotify(2). */
+static int probe_with_a_chroot_that_hangs(void *context) {
+    struct sock_filter instructions[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_chroot, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = 4, .filter = instructions};
+    struct probe_report report;
+
+    (void)context;
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                    SECCOMP_FILTER_FLAG_NEW_LISTENER, &program) >= 0);
+    probe(&report);
+    require_state(&report, PROBE_CHROOT, PROBE_REFUSED, "the attempt hangs");
+    require_state(&report, PROBE_SECCOMP, PROBE_WORKS, "");
+    return 0;
+}
+
+static void an_attempt_that_hangs_is_given_up(void **state) {
+    (void)state;
+    in_child(probe_with_a_chroot_that_hangs, NULL);
+}
+
 static int probe_as_user(void *context) {
     struct probe_report report;
 
@@ -342,6 +368,7 @@ int main(void) {
         cmocka_unit_test(a_host_is_probed_and_stays_as_it_was),
         cmocka_unit_test(what_a_filter_refuses_is_refused),
         cmocka_unit_test(an_attempt_may_be_the_end_of_its_process),
+        cmocka_unit_test(an_attempt_that_hangs_is_given_up),
         cmocka_unit_test(an_ordinary_user_has_no_privilege),
         cmocka_unit_test(users_that_are_not_mapped_cannot_be_had),
     };
