@@ -23,6 +23,7 @@
 #include "common/log.h"
 #include "executor/confine.h"
 #include "executor/launcher/user_namespace.h"
+#include "executor/oom_score.h"
 
 #define RESERVED_THREADS                                                                 \
     2 /* RLIMIT_NPROC counts the supervisor and a parked process, too */
@@ -69,6 +70,10 @@ static int become_zygote(const struct zygote_setup *setup, int socket,
                                NULL};
 
     snprintf(preload, sizeof preload, "%s", setup->settings->preload);
+    /* While its files in /proc are its own; a host that does not allow it keeps sessions
+     * apart all the same. */
+    if (oom_score_raise(setup->proc, err))
+        viv_log_failure(VIV_LOG_WARNING, "oom_score_not_raised", err->message, NULL);
     if (unshare(CLONE_NEWNS))
         return viv_fail(err, VIV_SYSTEM, "unshare: %m");
     if (mount("scratch", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel makes of it: each test has a cgroup of its own, below the one that it
+ * was started in. Needs no controller. */
+#include "tests/unit/unit.h"
+
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/stat.h>
+
+#include "common/cleanup.h"
+#include "executor/confine.h"
+#include "executor/launcher/cgroup_files.h"
+#include "executor/launcher/cgroup_find.h"
+#include "executor/launcher/cgroups.h"
+#include "executor/session_cgroup.h"
+#include "tests/unit/child.h"
+
+#define LAUNCHER 300000U /* user and group */
+#define WORKER   300001U
+#define SLOT     3U
+
+#define WAIT_LIMIT_S 60 /* of a process whose killing fails */
+
+struct fixture {
+    int own;   /* the cgroup of this test program */
+    int group; /* made for the test; or -1 */
+    char name[32];
+};
+
+static int set_up(void **state) {
+    static struct fixture fixture;
+    CLEANUP(free_ptr) char *path = NULL;
+
+    fixture.own = cgroup_open_own(&path, NULL);
+    snprintf(fixture.name, sizeof fixture.name, "viv-unit-%d", (int)getpid());
+    fixture.group = fixture.own < 0 ? -1 : cgroup_make(fixture.own, fixture.name, 0755);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    int result = 0;
+
+    /* What a failed test has left. */
+    if (fixture->group >= 0)
+        cgroup_write(fixture->group, "cgroup.kill", "1");
+    if (fixture->group >= 0)
+        result = cgroup_remove(fixture->own, fixture->name, viv_after_ms(5000));
+    close_and_clear(&fixture->group);
+    close_and_clear(&fixture->own);
+    return result;
+}
+
+/* The child starts in the group of the test; so does everything that it forks. */
+static void in_group(struct fixture *fixture, int (*body)(void *context)) {
+    if (fixture->group < 0)
+        cannot("no cgroup of version 2 can be made");
+    in_child(body, fixture);
+}
+
+static void move_into(const struct fixture *fixture) {
+    if (cgroup_write(fixture->group, "cgroup.procs", "0")) {
+        perror("move into a cgroup");
+        _exit(CHILD_CANNOT);
+    }
+}
+
+static int count_one(int group, const char *name, void *context) {
+    (void)group;
+    (void)name;
+    ++*(int *)context;
+    return 0;
+}
+
+static int groups_below(int group) {
+    int count = 0;
+
+    REQUIRE(cgroup_each_child(group, count_one, &count) == 0);
+    return count;
+}
+
+/* Whether the cgroup of a process ends so. */
+static bool is_in(pid_t pid, const char *end) {
+    char path[64], line[512] = "";
+
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    FILE *file = fopen(path, "re");
+    REQUIRE(file);
+    while (fgets(line, sizeof line, file) && strncmp(line, "0::", 3) != 0)
+        ;
+    fclose(file);
+    size_t length = strcspn(line, "\n"), wanted = strlen(end);
+    return length >= wanted && memcmp(line + length - wanted, end, wanted) == 0;
+}
+
+static void wait_for_byte(int fd) {
+    char byte;
+
+    REQUIRE(read(fd, &byte, 1) == 1);
+}
+
+static void enter(struct cgroups *cgroups, const struct fixture *fixture) {
+    struct viv_error err;
+    int own = openat(fixture->group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    REQUIRE(own >= 0);
+    if (cgroups_enter(cgroups, own, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        REQUIRE(!"the subtree is made");
+    }
+}
+
+/* ---- there and back ---- */
+
+static int enter_and_leave(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(is_in(getpid(), "/viv.main"));
+    REQUIRE(!cgroup_has_processes(fixture->group));
+    REQUIRE(groups_below(fixture->group) == 1);
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(is_in(getpid(), fixture->name));
+    REQUIRE(groups_below(fixture->group) == 0);
+    return 0;
+}
+
+static void the_keeper_moves_there_and_back(void **state) {
+    in_group(*state, enter_and_leave);
+}
+
+/* Whether this machine gives controllers or not. */
+static int open_and_close(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    struct viv_error err;
+
+    move_into(fixture);
+    bool opened = cgroups_open(&cgroups, LAUNCHER, &err) == 0;
+    if (!opened) {
+        REQUIRE(err.code == VIV_UNAVAILABLE);
+        REQUIRE(cgroups.subtree == -1 && cgroups.own == -1);
+        REQUIRE(is_in(getpid(), fixture->name));
+        REQUIRE(groups_below(fixture->group) == 0);
+    }
+    for (int kind = 0; kind < CGROUP_KINDS; kind++)
+        REQUIRE(cgroups.controllers[kind].enabled ==
+                (cgroups.controllers[kind].reason[0] == '\0'));
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(groups_below(fixture->group) == 0);
+    REQUIRE(is_in(getpid(), fixture->name));
+    return 0;
+}
+
+static void leaves_nothing_where_there_are_no_controllers(void **state) {
+    in_group(*state, open_and_close);
+}
+
+static int others_are_there(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    pid_t other;
+
+    move_into(fixture);
+    other = fork();
+    if (other == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    enter(&cgroups, fixture);
+    REQUIRE(!cgroups_enable(&cgroups));
+    for (int kind = 0; kind < CGROUP_KINDS; kind++)
+        REQUIRE(strstr(cgroups.controllers[kind].reason, "other processes"));
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(groups_below(fixture->group) == 0);
+    REQUIRE(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+    return 0;
+}
+
+static void sees_others_in_the_cgroup(void **state) {
+    in_group(*state, others_are_there);
+}
+
+/* A keeper that is killed cannot clean up; the next one does. */
+static int take_over(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    int status;
+    pid_t killed = fork();
+
+    if (killed == 0) {
+        move_into(fixture);
+        enter(&cgroups, fixture);
+        REQUIRE(cgroups_make(&cgroups, SLOT, &(struct cgroup_limits){0}, NULL) == 0);
+        kill(getpid(), SIGKILL);
+    }
+    REQUIRE(waitpid(killed, &status, 0) == killed && WIFSIGNALED(status));
+    REQUIRE(groups_below(fixture->group) == 1);
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(groups_below(fixture->group) == 1);
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(groups_below(fixture->group) == 0);
+    return 0;
+}
+
+static void removes_what_a_killed_keeper_left(void **state) {
+    in_group(*state, take_over);
+}
+
+static int as_ordinary_user(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+
+    move_into(fixture);
+    if (geteuid() == 0) {
+        REQUIRE(fchown(fixture->group, LAUNCHER, LAUNCHER) == 0);
+        REQUIRE(fchownat(fixture->group, "cgroup.procs", LAUNCHER, LAUNCHER, 0) == 0);
+        REQUIRE(setgroups(0, NULL) == 0);
+        REQUIRE(setresgid(LAUNCHER, LAUNCHER, LAUNCHER) == 0);
+        REQUIRE(setresuid(LAUNCHER, LAUNCHER, LAUNCHER) == 0);
+    }
+    enter(&cgroups, fixture);
+    REQUIRE(cgroups_delegate(&cgroups, 12345, NULL) == 0);
+    REQUIRE(cgroups_make(&cgroups, SLOT, &(struct cgroup_limits){0}, NULL) == 0);
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(groups_below(fixture->group) == 0);
+    return 0;
+}
+
+static void an_ordinary_user_has_what_was_delegated(void **state) {
+    in_group(*state, as_ordinary_user);
+}
+
+static int not_delegated(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    struct viv_error err;
+
+    move_into(fixture);
+    REQUIRE(setresuid(WORKER, WORKER, WORKER) == 0);
+    int own = openat(fixture->group, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(cgroups_enter(&cgroups, own, &err) == -1);
+    REQUIRE(strstr(err.message, "not delegated to this user"));
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    REQUIRE(groups_below(fixture->group) == 0);
+    return 0;
+}
+
+static void a_cgroup_of_others_is_a_reason(void **state) {
+    if (geteuid() != 0)
+        cannot("only root can become another user");
+    in_group(*state, not_delegated);
+}
+
+/* ---- a sandbox, with the processes as they are in the service ---- */
+
+/* Waits in its group until it is killed. */
+__attribute__((noreturn)) static void wait_to_be_killed(int ready) {
+    alarm(WAIT_LIMIT_S);
+    REQUIRE(write(ready, "x", 1) == 1);
+    for (;;)
+        pause();
+}
+
+/* The worker is another user, and its way in is the descriptor. */
+static pid_t fork_worker(int procs, int ready) {
+    pid_t worker = fork();
+
+    if (worker == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        REQUIRE(setresgid(WORKER, WORKER, WORKER) == 0);
+        REQUIRE(setresuid(WORKER, WORKER, WORKER) == 0);
+        REQUIRE(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+        REQUIRE(session_cgroup_enter(procs, NULL) == 0);
+        wait_to_be_killed(ready);
+    }
+    return worker;
+}
+
+static pid_t fork_supervisor(int ready) {
+    pid_t supervisor = fork();
+
+    if (supervisor == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        wait_to_be_killed(ready);
+    }
+    return supervisor;
+}
+
+/* Makes a sandbox with two processes in it. */
+static void start_sandbox(struct cgroups *cgroups, pid_t pids[2]) {
+    int ready[2];
+
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
+    REQUIRE(cgroups_make(cgroups, SLOT, &(struct cgroup_limits){0}, NULL) == 0);
+    pids[0] = fork_supervisor(ready[1]);
+    REQUIRE(cgroups_enter_supervisor(cgroups, SLOT, pids[0], NULL) == 0);
+    int procs = cgroups_open_worker_procs(cgroups, SLOT, NULL);
+    REQUIRE(procs >= 0);
+    pids[1] = fork_worker(procs, ready[1]);
+    close(procs);
+    wait_for_byte(ready[0]);
+    wait_for_byte(ready[0]);
+    close(ready[0]);
+    close(ready[1]);
+    REQUIRE(is_in(pids[0], "/s-3/supervisor"));
+    REQUIRE(is_in(pids[1], "/s-3/worker"));
+}
+
+/* A user and a group of its own, and the rights to become the worker's and to end it: the
+ * parent-death signal is sent with those of the parent. */
+static void become_launcher(struct cgroups *cgroups) {
+    const uint64_t kept =
+        UINT64_C(1) << CAP_SETGID | UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_KILL;
+
+    cgroups_become_launcher(cgroups);
+    REQUIRE(setgroups(0, NULL) == 0);
+    REQUIRE(setresgid(LAUNCHER, LAUNCHER, LAUNCHER) == 0);
+    REQUIRE(prctl(PR_SET_KEEPCAPS, 1) == 0);
+    REQUIRE(setresuid(LAUNCHER, LAUNCHER, LAUNCHER) == 0);
+    REQUIRE(confine_to_capabilities(kept, NULL) == 0);
+}
+
+static int run_launcher(void *context) {
+    struct cgroups *cgroups = context;
+    pid_t pids[2];
+    int status;
+
+    become_launcher(cgroups);
+    for (int round = 0; round < 3; round++) {
+        start_sandbox(cgroups, pids);
+        /* While processes are in them, the groups stay. */
+        REQUIRE(cgroups_remove(cgroups, SLOT, NULL) == -1);
+        if (!cgroups_kill(cgroups, SLOT))
+            for (int i = 0; i < 2; i++)
+                kill(pids[i], SIGKILL);
+        for (int i = 0; i < 2; i++)
+            REQUIRE(waitpid(pids[i], &status, 0) == pids[i] && WIFSIGNALED(status) &&
+                    WTERMSIG(status) == SIGKILL);
+        REQUIRE(cgroups_remove(cgroups, SLOT, NULL) == 0);
+        REQUIRE(groups_below(cgroups->subtree) == 1);
+    }
+    return 0;
+}
+
+/* The keeper as it is when it ends: still root, without capabilities. */
+static int drop_and_close(struct cgroups *cgroups, const struct fixture *fixture) {
+    REQUIRE(confine_to_capabilities(0, NULL) == 0);
+    REQUIRE(cgroups_close(cgroups, NULL) == 0);
+    REQUIRE(is_in(getpid(), fixture->name));
+    REQUIRE(groups_below(fixture->group) == 0);
+    return 0;
+}
+
+static int with_launcher(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    int status;
+
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(cgroups_delegate(&cgroups, LAUNCHER, NULL) == 0);
+    pid_t launcher = fork();
+    if (launcher == 0)
+        _exit(run_launcher(&cgroups));
+    REQUIRE(waitpid(launcher, &status, 0) == launcher && status == 0);
+    REQUIRE(groups_below(cgroups.subtree) == 1);
+    return drop_and_close(&cgroups, fixture);
+}
+
+static void the_launcher_needs_no_privilege(void **state) {
+    if (geteuid() != 0)
+        cannot("only root can become another user");
+    in_group(*state, with_launcher);
+}
+
+/* What a killed launcher has left is removed, when its processes have gone, too. */
+static int without_launcher(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    int ready[2];
+    pid_t pids[2];
+
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(cgroups_delegate(&cgroups, LAUNCHER, NULL) == 0);
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
+    pid_t launcher = fork();
+    if (launcher == 0) {
+        become_launcher(&cgroups);
+        start_sandbox(&cgroups, pids);
+        wait_to_be_killed(ready[1]);
+    }
+    wait_for_byte(ready[0]);
+    REQUIRE(kill(launcher, SIGKILL) == 0);
+    REQUIRE(waitpid(launcher, NULL, 0) == launcher);
+    return drop_and_close(&cgroups, fixture);
+}
+
+static void a_killed_launcher_leaves_nothing(void **state) {
+    if (geteuid() != 0)
+        cannot("only root can become another user");
+    in_group(*state, without_launcher);
+}
+
+/* Others of the host can neither look into the subtree nor move a process there. */
+static int look_from_outside(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    struct stat status;
+    int result;
+
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(cgroups_delegate(&cgroups, LAUNCHER, NULL) == 0);
+    REQUIRE(cgroups_make(&cgroups, SLOT, &(struct cgroup_limits){0}, NULL) == 0);
+    /* The limits of the whole are not the launcher's. */
+    REQUIRE(fstatat(cgroups.subtree, "cgroup.subtree_control", &status, 0) == 0);
+    REQUIRE(status.st_uid == 0 && status.st_gid == 0);
+    pid_t other = fork();
+    if (other == 0) {
+        REQUIRE(setresgid(WORKER, WORKER, WORKER) == 0);
+        REQUIRE(setresuid(WORKER, WORKER, WORKER) == 0);
+        REQUIRE(cgroups_open_worker_procs(&cgroups, SLOT, NULL) == -1);
+        REQUIRE(!cgroups_kill(&cgroups, SLOT));
+        REQUIRE(openat(cgroups.subtree, "s-3", O_RDONLY | O_CLOEXEC) == -1);
+        _exit(0);
+    }
+    REQUIRE(waitpid(other, &result, 0) == other && result == 0);
+    return drop_and_close(&cgroups, fixture);
+}
+
+static void the_subtree_is_closed_to_others(void **state) {
+    if (geteuid() != 0)
+        cannot("only root can become another user");
+    in_group(*state, look_from_outside);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(the_keeper_moves_there_and_back),
+        TEST(leaves_nothing_where_there_are_no_controllers),
+        TEST(sees_others_in_the_cgroup),
+        TEST(removes_what_a_killed_keeper_left),
+        TEST(an_ordinary_user_has_what_was_delegated),
+        TEST(a_cgroup_of_others_is_a_reason),
+        TEST(the_launcher_needs_no_privilege),
+        TEST(a_killed_launcher_leaves_nothing),
+        TEST(the_subtree_is_closed_to_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
