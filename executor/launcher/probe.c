@@ -190,8 +190,23 @@ void probe_set(struct probe_report *report, enum probe_row row, enum probe_state
         .remedy = rows[row].remedy,
         .state = state,
     };
-    snprintf(control->reason, sizeof control->reason, "%s",
+    snprintf(control->reason, sizeof control->reason, "%.*s", PROBE_REASON_SIZE - 1,
              state == PROBE_WORKS ? "" : reason);
+}
+
+void probe_set_controllers(struct probe_report *report, const struct cgroups *cgroups) {
+    static const enum probe_row rows_of[CGROUP_KINDS] = {
+        [CGROUP_MEMORY] = PROBE_MEMORY_CONTROLLER,
+        [CGROUP_PIDS] = PROBE_PIDS_CONTROLLER,
+        [CGROUP_CPU] = PROBE_CPU_CONTROLLER,
+    };
+
+    for (int kind = 0; kind < CGROUP_KINDS; kind++) {
+        const struct cgroup_controller *controller = &cgroups->controllers[kind];
+        probe_set(report, rows_of[kind], controller->enabled ? PROBE_WORKS : PROBE_ABSENT,
+                  controller->reason);
+    }
+    probe_conclude(report);
 }
 
 void probe_host(const struct settings *settings, struct probe_report *report) {
@@ -201,7 +216,7 @@ void probe_host(const struct settings *settings, struct probe_report *report) {
     for (enum probe_row i = 0; i < PROBE_CONTROL_COUNT; i++) {
         outcome = (struct outcome){.state = PROBE_WORKS};
         if (!rows[i].attempt)
-            note(&outcome, PROBE_ABSENT, "no control groups are used");
+            note(&outcome, PROBE_ABSENT, "no control group was asked for it");
         else if (rows[i].inside && i > PROBE_USER_NAMESPACE &&
                  report->controls[PROBE_USER_NAMESPACE].state != PROBE_WORKS)
             note(&outcome, PROBE_ABSENT, "not tried without a user namespace");

@@ -12,6 +12,7 @@
 
 #include "common/settings.h"
 #include "executor/isolation.h"
+#include "executor/launcher/cgroups.h"
 
 /* The rows of the report. */
 enum probe_row {
@@ -26,7 +27,7 @@ enum probe_row {
     PROBE_TMPFS,
     PROBE_READ_ONLY_BIND,
     PROBE_ROOT_CHANGE,
-    /* control groups: by who knows them; probe_host() leaves them absent */
+    /* control groups: probe_set_controllers() */
     PROBE_MEMORY_CONTROLLER,
     PROBE_PIDS_CONTROLLER,
     PROBE_CPU_CONTROLLER,
@@ -74,6 +75,10 @@ struct probe_report {
 /* Tries everything. Some dozen forks, some milliseconds each; one that hangs is given up
  * after 10 seconds. */
 void probe_host(const struct settings *settings, struct probe_report *report);
+
+/* Takes the rows of the controllers from control groups that were opened, or could not be
+ * opened, and concludes again. Until then they are absent. */
+void probe_set_controllers(struct probe_report *report, const struct cgroups *cgroups);
 
 /* Notes what somebody else has found of a control. */
 void probe_set(struct probe_report *report, enum probe_row row, enum probe_state state,

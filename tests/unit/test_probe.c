@@ -128,6 +128,23 @@ static void what_would_give_a_better_tier_matters(void **state) {
     assert_matters(&report, PROBE_LANDLOCK, false);
 }
 
+static void controllers_are_those_of_the_control_groups(void **state) {
+    const struct cgroups cgroups = {.controllers = {[CGROUP_MEMORY] = {.enabled = true},
+                                                    [CGROUP_PIDS] = {.enabled = true},
+                                                    [CGROUP_CPU] = {.reason = "busy"}}};
+    struct probe_report report;
+
+    (void)state;
+    everything_works(&report);
+    probe_set(&report, PROBE_MEMORY_CONTROLLER, PROBE_ABSENT, "not asked");
+    probe_set_controllers(&report, &cgroups);
+    assert_int_equal(report.controls[PROBE_MEMORY_CONTROLLER].state, PROBE_WORKS);
+    assert_int_equal(report.controls[PROBE_PIDS_CONTROLLER].state, PROBE_WORKS);
+    assert_int_equal(report.controls[PROBE_CPU_CONTROLLER].state, PROBE_ABSENT);
+    assert_int_equal(report.tier, ISOLATION_ISOLATED);
+    assert_string_equal(report.weaker, "cpu controller: busy");
+}
+
 static void confined_does_without_landlock(void **state) {
     struct probe_report report;
 
@@ -360,6 +377,7 @@ int main(void) {
         cmocka_unit_test(without_one_of_the_namespaces_it_is_confined),
         cmocka_unit_test(what_was_not_tried_is_no_reason),
         cmocka_unit_test(what_would_give_a_better_tier_matters),
+        cmocka_unit_test(controllers_are_those_of_the_control_groups),
         cmocka_unit_test(confined_does_without_landlock),
         cmocka_unit_test(minimal_needs_landlock),
         cmocka_unit_test(without_what_all_need_there_is_no_tier),
