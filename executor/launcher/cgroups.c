@@ -210,6 +210,23 @@ static int remove_sandbox(int subtree, const char *name, void *context) {
     return 0;
 }
 
+/* The directory of the hierarchy's root is read-only for its owner, too, who then needs a
+ * capability that the keeper has given up. */
+static int remove_subtree(const struct cgroups *cgroups, viv_time deadline) {
+    struct stat status;
+
+    if (cgroup_remove(cgroups->own, cgroups->name, deadline) == 0)
+        return 0;
+    if (errno != EACCES || fstat(cgroups->own, &status) ||
+        fchmod(cgroups->own, status.st_mode | S_IWUSR))
+        return -1;
+    int result = cgroup_remove(cgroups->own, cgroups->name, deadline);
+    int error = errno;
+    fchmod(cgroups->own, status.st_mode);
+    errno = error;
+    return result;
+}
+
 int cgroups_close(struct cgroups *cgroups, struct viv_error *err) {
     viv_time deadline = viv_after_ms(CLOSE_LIMIT_MS);
     int result = 0;
@@ -220,7 +237,7 @@ int cgroups_close(struct cgroups *cgroups, struct viv_error *err) {
         cgroup_each_child(cgroups->subtree, remove_sandbox, &deadline);
         disable_added(cgroups);
         bool left = cgroup_write(cgroups->own, "cgroup.procs", "0") == 0;
-        if (cgroup_remove(cgroups->own, cgroups->name, left ? deadline : viv_now()))
+        if (remove_subtree(cgroups, left ? deadline : viv_now()))
             result = viv_fail(err, VIV_SYSTEM, "remove the cgroup %s: %m", cgroups->name);
     }
     close_and_clear(&cgroups->subtree);

@@ -348,12 +348,17 @@ static int run_launcher(void *context) {
     return 0;
 }
 
-/* The keeper as it is when it ends: still root, without capabilities. */
+/* The keeper as it is when it ends: still root, without capabilities, and where its cgroup
+ * was the root of the hierarchy, not even the owner may write the directory. */
 static int drop_and_close(struct cgroups *cgroups, const struct fixture *fixture) {
+    struct stat status;
+
+    REQUIRE(fchmod(fixture->group, 0555) == 0);
     REQUIRE(confine_to_capabilities(0, NULL) == 0);
     REQUIRE(cgroups_close(cgroups, NULL) == 0);
     REQUIRE(is_in(getpid(), fixture->name));
     REQUIRE(groups_below(fixture->group) == 0);
+    REQUIRE(fstat(fixture->group, &status) == 0 && (status.st_mode & 07777) == 0555);
     return 0;
 }
 
