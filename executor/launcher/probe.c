@@ -84,8 +84,9 @@ static const struct row rows[PROBE_CONTROL_COUNT] = {
     [PROBE_BOUNDING_SET] = {"bounding set, secure bits", "confined", attempt_bounding_set,
                             false, ROOT_OF_CONTAINER},
     [PROBE_SLOT_DIRECTORY] = {"slot_directory", IN_SLOTS, attempt_slot_directory, false,
-                              "slot_directory: name a folder that can be written; with "
-                              "--read-only: --tmpfs or a volume there"},
+                              "make the folder above it; let it belong to the user that "
+                              "starts vivarium-executor, with a mode like 0711; in a "
+                              "container with --read-only: --tmpfs or a volume there"},
     [PROBE_LANDLOCK] = {"Landlock", "minimal; a second lock in the others",
                         attempt_landlock, false,
                         "Linux 5.13 or later with landlock among lsm= of its command "

@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,47 +86,33 @@ int attempt_bounding_set(const struct settings *settings, struct viv_error *err)
 
 /* ---- files ---- */
 
-/* Makes the folder `path` and those above it; *made is the number of bytes of the path of
- * the first one that was not there. */
-static int make_folders(const char *path, size_t *made, struct viv_error *err) {
-    char part[256];
-    size_t size = strlen(path);
+/* What the janitor asks of the folder, but for its lock, which an executor may hold. */
+static int use_folder(const char *path, struct viv_error *err) {
+    char inside[256];
+    struct stat status;
 
-    *made = 0;
-    for (size_t length = 1; length <= size; length++) {
-        if (path[length] != '/' && path[length] != '\0')
-            continue;
-        snprintf(part, sizeof part, "%.*s", (int)length, path);
-        if (mkdir(part, 0711) == 0)
-            *made = *made ? *made : length;
-        else if (errno != EEXIST)
-            return viv_fail(err, VIV_SYSTEM, "mkdir %s: %m", part);
-    }
+    if (stat(path, &status))
+        return viv_fail(err, VIV_SYSTEM, "%s: %m", path);
+    if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+        return viv_fail(err, VIV_SYSTEM, "%s does not belong to the user %u alone", path,
+                        (unsigned)geteuid());
+    snprintf(inside, sizeof inside, "%s/.probe-%d", path, (int)getpid());
+    if (mkdir(inside, 0700))
+        return viv_fail(err, VIV_SYSTEM, "mkdir in %s: %m", path);
+    rmdir(inside);
     return 0;
-}
-
-static void remove_folders(const char *path, size_t made) {
-    char part[256];
-
-    for (size_t length = strlen(path); made > 0 && length >= made; length--) {
-        if (path[length] != '/' && path[length] != '\0')
-            continue;
-        snprintf(part, sizeof part, "%.*s", (int)length, path);
-        rmdir(part);
-    }
 }
 
 int attempt_slot_directory(const struct settings *settings, struct viv_error *err) {
     const char *path = settings->slot_directory;
-    char inside[256];
-    size_t made;
 
-    snprintf(inside, sizeof inside, "%s/.probe-%d", path, (int)getpid());
-    int failed = make_folders(path, &made, err);
-    if (!failed && mkdir(inside, 0700))
-        failed = viv_fail(err, VIV_SYSTEM, "mkdir in %s: %m", path);
-    rmdir(inside);
-    remove_folders(path, made);
+    umask(022);
+    bool made = mkdir(path, 0711) == 0;
+    if (!made && errno != EEXIST)
+        return viv_fail(err, VIV_SYSTEM, "mkdir %s: %m", path);
+    int failed = use_folder(path, err);
+    if (made)
+        rmdir(path);
     return failed;
 }
 

@@ -28,7 +28,6 @@ def folder():
         shutil.copy(build_file("vivarium-executor"), path / "program")
         (path / "program").chmod(0o755)
         (path / "slots").mkdir()
-        (path / "slots").chmod(0o777)
         yield path
 
 
@@ -72,18 +71,28 @@ def test_people_and_machines_are_told_the_same(check):
 
 
 def test_nothing_is_left_behind(check, folder):
-    absent = folder / "not" / "there"
-    report = told(check("--json", f"--slot_directory={absent}"))
-    assert states(report)["slot_directory"] == "works"
-    assert states(told(check("--json")))["slot_directory"] == "works"
+    for path in folder / "new", folder / "slots":
+        report = told(check("--json", f"--slot_directory={path}"))
+        assert states(report)["slot_directory"] == "works"
     assert sorted(os.listdir(folder)) == ["program", "slots"]
     assert os.listdir(folder / "slots") == []
 
 
-def test_a_folder_that_cannot_be_written_is_named(check):
-    report = told(check("--json", "--slot_directory=/proc/slots"))
-    row = next(each for each in report["controls"] if each["name"] == "slot_directory")
-    assert row["state"] == "refused" and "/proc/slots" in row["reason"]
+def test_a_folder_that_cannot_be_used_is_named(check, folder):
+    def refused(path, reason):
+        report = told(check("--json", f"--slot_directory={path}"))
+        row = next(each for each in report["controls"] if each["name"] == "slot_directory")
+        assert row["state"] == "refused" and f"{path}" in row["reason"]
+        assert reason in row["reason"]
+
+    refused("/proc/slots", "")
+    refused(folder / "not" / "there", "No such file or directory")
+    (folder / "slots").chmod(0o777)
+    refused(folder / "slots", "does not belong to the user")
+    only_root_can("give a folder away")
+    (folder / "slots").chmod(0o711)
+    os.chown(folder / "slots", 65534, 65534)
+    refused(folder / "slots", "does not belong to the user 0 alone")
 
 
 def test_min_isolation_is_held_against_the_tier(check):
@@ -102,24 +111,25 @@ def test_json_goes_with_check():
     assert "--json goes with --check" in done.stderr
 
 
-def tier_of(check, name, *flags):
+def tier_of(check, folder, name):
     """What is told in a place of that kind."""
     tier = Tier(name)
     prefix = [str(word) for word in tier.prefix() if word not in ("--pdeathsig", "TERM")]
-    return told(check("--json", "--min_isolation=minimal", *flags, prefix=prefix))
+    os.chown(folder / "slots", tier.user, tier.user)
+    return told(check("--json", "--min_isolation=minimal", prefix=prefix))
 
 
-def test_root_and_an_ordinary_user_have_namespaces(check):
+def test_root_and_an_ordinary_user_have_namespaces(check, folder):
     for name in ("isolated", "isolated-user"):
-        report = tier_of(check, name)
+        report = tier_of(check, folder, name)
         assert report["tier"] in ("full", "isolated"), report["reasons"]
         found = states(report)
         assert {found[row] for row in IN_NAMESPACES} == {"works"}
         assert (found["capabilities of root"] == "works") == (name == "isolated")
 
 
-def test_root_of_a_container_is_confined(check):
-    report = tier_of(check, "confined")
+def test_root_of_a_container_is_confined(check, folder):
+    report = tier_of(check, folder, "confined")
     assert report["tier"] == "confined"
     found = states(report)
     assert found["user namespace"] == "refused"
@@ -130,8 +140,8 @@ def test_root_of_a_container_is_confined(check):
     assert any("--security-opt" in remedy for remedy in remedies)
 
 
-def test_a_user_of_a_container_is_minimal(check):
-    report = tier_of(check, "minimal")
+def test_a_user_of_a_container_is_minimal(check, folder):
+    report = tier_of(check, folder, "minimal")
     assert report["tier"] == "minimal"
     assert states(report)["Landlock"] == "works"
     assert any("capabilities of root" in reason for reason in report["reasons"])

@@ -230,7 +230,7 @@ static void probe(struct probe_report *report) {
     struct settings settings;
 
     settings_init(&settings);
-    REQUIRE(settings_set(&settings, "slot_directory", "/tmp/viv-probe/a/slots", "test",
+    REQUIRE(settings_set(&settings, "slot_directory", "/tmp/viv-probe", "test",
                          NULL) == 0);
     probe_host(&settings, report);
     settings_clear(&settings);
