@@ -62,7 +62,7 @@ APART = {
 BEFORE_EVERY_FILTER = {335, 336} if os.uname().machine == "x86_64" else set()
 # without a filter they would do something, or do nothing for long
 NOT_OUTSIDE = {"fork", "vfork", "sync", "vhangup", *APART}
-# the kernel itself answers an ordinary user with EPERM: here the unit tests of the filter show more
+# the kernel itself answers an ordinary user with EPERM; for these the unit tests show more
 FOR_ROOT_ALONE = {
     "acct", "adjtimex", "bpf", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init",
     "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module", "ioperm", "iopl",
@@ -165,8 +165,8 @@ def outside(calls):
     drop = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") \
         if os.geteuid() == 0 else ("setpriv",)
     done = subprocess.run(
-        [*drop, "--no-new-privs", PYTHON, "-I", "-c", f"{code(calls)}\nprint(json.dumps(answers))"],
-        capture_output=True, text=True, timeout=120, check=False, cwd="/")
+        [*drop, "--no-new-privs", PYTHON, "-I", "-c",
+         f"{code(calls)}\nprint(json.dumps(answers))"], capture_output=True, text=True, timeout=120, check=False, cwd="/")
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
@@ -174,7 +174,8 @@ def outside(calls):
 def all_calls(left_out):
     """Every number that is not left out, with its arguments."""
     chosen = {number_of(name): arguments for name, arguments in ARGUMENTS.items()}
-    return [(number, chosen.get(number, [-1] * 6)) for number in NUMBERS if number not in left_out]
+    return [(number, chosen.get(number, [-1] * 6))
+            for number in NUMBERS if number not in left_out]
 
 
 def expected(number, tier):
