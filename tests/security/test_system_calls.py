@@ -166,7 +166,8 @@ def outside(calls):
         if os.geteuid() == 0 else ("setpriv",)
     done = subprocess.run(
         [*drop, "--no-new-privs", PYTHON, "-I", "-c",
-         f"{code(calls)}\nprint(json.dumps(answers))"], capture_output=True, text=True, timeout=120, check=False, cwd="/")
+         f"{code(calls)}\nprint(json.dumps(answers))"],
+        capture_output=True, text=True, timeout=120, check=False, cwd="/")
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
