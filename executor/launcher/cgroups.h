@@ -92,7 +92,14 @@ struct cgroup_limits cgroups_limits(const struct settings *settings);
 int cgroups_make(const struct cgroups *cgroups, uint32_t slot,
                  const struct cgroup_limits *limits, struct viv_error *err);
 
-/* Moves a supervisor, which has not begun its work, into its group. */
+/* Opens a supervisor's group, for it to be born there: CLONE_INTO_CGROUP of clone(2), since
+ * Linux 5.7. Returns a descriptor of the directory, or -1. */
+int cgroups_open_supervisor(const struct cgroups *cgroups, uint32_t slot,
+                            struct viv_error *err);
+
+/* Moves a supervisor, which has not begun its work, into its group: where clone3(2) is not
+ * there, or a container's filter hides it. The kernel may take some milliseconds, as for
+ * every move: it waits until no process of the host is in the middle of a fork. */
 int cgroups_enter_supervisor(const struct cgroups *cgroups, uint32_t slot, pid_t pid,
                              struct viv_error *err);
 

@@ -144,6 +144,12 @@ static int open_in(const struct cgroups *cgroups, struct name name, const char *
     return fd;
 }
 
+int cgroups_open_supervisor(const struct cgroups *cgroups, uint32_t slot,
+                            struct viv_error *err) {
+    return open_in(cgroups, group_name(slot, SUPERVISOR_GROUP), ".",
+                   O_RDONLY | O_DIRECTORY, err);
+}
+
 int cgroups_enter_supervisor(const struct cgroups *cgroups, uint32_t slot, pid_t pid,
                              struct viv_error *err) {
     char text[16];

@@ -5,7 +5,9 @@
 
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/sched.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "common/cleanup.h"
 #include "executor/confine.h"
@@ -348,6 +350,45 @@ static int run_launcher(void *context) {
     return 0;
 }
 
+static int clone_into(void *context) {
+    const struct fixture *fixture = context;
+    struct cgroups cgroups;
+    int status;
+
+    move_into(fixture);
+    enter(&cgroups, fixture);
+    REQUIRE(cgroups_delegate(&cgroups, LAUNCHER, NULL) == 0);
+    pid_t launcher = fork();
+    if (launcher == 0) {
+        become_launcher(&cgroups);
+        REQUIRE(cgroups_make(&cgroups, SLOT, &(struct cgroup_limits){0}, NULL) == 0);
+        int group = cgroups_open_supervisor(&cgroups, SLOT, NULL);
+        REQUIRE(group >= 0);
+        struct clone_args arguments = {.flags = CLONE_INTO_CGROUP,
+                                       .exit_signal = SIGCHLD,
+                                       .cgroup = (uint64_t)group};
+        pid_t child = (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+        if (child < 0 && errno == ENOSYS)
+            _exit(CHILD_CANNOT);
+        if (child == 0)
+            _exit(is_in(getpid(), "/s-3/supervisor") ? 0 : 1);
+        REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+        _exit(0);
+    }
+    REQUIRE(waitpid(launcher, &status, 0) == launcher);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_CANNOT)
+        return CHILD_CANNOT;
+    REQUIRE(status == 0);
+    REQUIRE(cgroups_close(&cgroups, NULL) == 0);
+    return 0;
+}
+
+static void a_supervisor_is_born_in_its_group(void **state) {
+    if (geteuid() != 0)
+        cannot("only root can become another user");
+    in_group(*state, clone_into);
+}
+
 /* The keeper as it is when it ends: still root, without capabilities, and where its cgroup
  * was the root of the hierarchy, not even the owner may write the directory. */
 static int drop_and_close(struct cgroups *cgroups, const struct fixture *fixture) {
@@ -456,6 +497,7 @@ int main(void) {
         TEST(removes_what_a_killed_keeper_left),
         TEST(an_ordinary_user_has_what_was_delegated),
         TEST(a_cgroup_of_others_is_a_reason),
+        TEST(a_supervisor_is_born_in_its_group),
         TEST(the_launcher_needs_no_privilege),
         TEST(a_killed_launcher_leaves_nothing),
         TEST(the_subtree_is_closed_to_others),
