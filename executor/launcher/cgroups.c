@@ -151,7 +151,8 @@ static int remove_if_stale(int own, const char *name, void *context) {
 }
 
 int cgroups_enter(struct cgroups *cgroups, int own, struct viv_error *err) {
-    *cgroups = (struct cgroups){.own = own, .subtree = -1};
+    *cgroups = cgroups_none();
+    cgroups->own = own;
     snprintf(cgroups->name, sizeof cgroups->name, SUBTREE_PREFIX "%d", (int)getpid());
     cgroup_each_child(own, remove_if_stale, NULL);
     cgroups->subtree = cgroup_make(own, cgroups->name, 0700);
@@ -183,7 +184,7 @@ int cgroups_open(struct cgroups *cgroups, gid_t launcher, struct viv_error *err)
     CLEANUP(free_ptr) char *path = NULL;
     struct viv_error failure = {0};
 
-    *cgroups = (struct cgroups){.own = -1, .subtree = -1};
+    *cgroups = cgroups_none();
     CLEANUP(close_fd) int own = cgroup_open_own(&path, &failure);
     if (own < 0) {
         set_all_reasons(cgroups, failure.message);
@@ -233,7 +234,7 @@ int cgroups_close(struct cgroups *cgroups, struct viv_error *err) {
 
     /* In this order: a group whose child gives a controller on keeps it, and one that
      * gives a controller to its children takes no process in. */
-    if (cgroups->subtree >= 0) {
+    if (cgroups_used(cgroups)) {
         cgroup_each_child(cgroups->subtree, remove_sandbox, &deadline);
         disable_added(cgroups);
         bool left = cgroup_write(cgroups->own, "cgroup.procs", "0") == 0;

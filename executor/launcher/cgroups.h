@@ -48,6 +48,15 @@ struct cgroup_limits {
     uint64_t cpus; /* processors' worth of time, 0: no limit */
 };
 
+/* Those of an executor that uses none; the zero value would be other descriptors. */
+static inline struct cgroups cgroups_none(void) {
+    return (struct cgroups){.own = -1, .subtree = -1};
+}
+
+static inline bool cgroups_used(const struct cgroups *cgroups) {
+    return cgroups->subtree >= 0;
+}
+
 /* The name of a controller as the kernel spells it; a constant. */
 const char *cgroup_controller_name(enum cgroup_controller_kind kind);
 
