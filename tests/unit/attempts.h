@@ -16,13 +16,16 @@
 /* One call and the errno that it gives; 0: it succeeds. */
 struct attempt {
     const char *name;
-    uint32_t number;
     uint64_t arguments[6];
+    uint32_t number;
     int expected;
 };
 
-#define CALL(name, expected, ...)                                                        \
-    { #name, SYS_##name, {__VA_ARGS__ }, (expected) }
+#define CALL(call, error, ...)                                                           \
+    {                                                                                    \
+        .name = #call, .number = SYS_##call, .arguments = {__VA_ARGS__},                 \
+        .expected = (error)                                                              \
+    }
 
 /* In a child: nothing but the filter is between it and the kernel afterwards. */
 static inline void load_filter(const struct seccomp_filter *filter) {
