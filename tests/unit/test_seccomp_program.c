@@ -332,8 +332,9 @@ static int try_every_refusal(void *context) {
     for (uint32_t number = 0; number < NUMBERS; number++)
         for (int p = 0; p < PATTERNS && wrong < 10; p++) {
             uint32_t verdict = judge(kind, native, number, patterns[p]);
-            struct attempt attempt = {
-                "a number", number, {0}, (int)(verdict & SECCOMP_RET_DATA)};
+            struct attempt attempt = {.name = "a number",
+                                      .number = number,
+                                      .expected = (int)(verdict & SECCOMP_RET_DATA)};
             memcpy(attempt.arguments, patterns[p], sizeof patterns[p]);
             if (!passes_every_filter(number) &&
                 (verdict & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO &&
