@@ -16,7 +16,7 @@ def holdings(instance):
     held = collections.Counter()
     users = set()
     for process in instance.tree():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        with contextlib.suppress(OSError):  # it ends at this moment
             held[f"{process.program()} with {process.threads} threads, "
                  f"{len(process.descriptors())} descriptors, {len(process.mounts())} mounts"] += 1
         users.add(process.status("Uid"))
