@@ -104,6 +104,7 @@ enum session_outcome {
     SESSION_CRASHED = 3,        /* the worker died by its own doing */
     SESSION_OUT_OF_MEMORY = 4,  /* the worker was stopped for its memory */
     SESSION_BROKE_PROTOCOL = 5, /* the worker was stopped for what it sent */
+    SESSION_OUT_OF_DISK = 6,    /* or for its files, where no quota bounds them */
     SESSION_OUTCOME_COUNT
 };
 

@@ -16,19 +16,26 @@
 #define STACK_SIZE      (8U << 20)
 #define PENDING_SIGNALS 64
 
-int confine_become_session_user(struct viv_error *err) {
+int confine_become_user(uid_t own, uid_t acting, struct viv_error *err) {
     uid_t real, effective, saved;
 
     /* Groups, then the group, then the user: after it the right to change groups is gone
-     * in every other order. An ordinary user's namespace has setgroups denied, and its
-     * launcher's groups then mean nothing inside: user_namespaces(7). */
-    if (setresgid(SESSION_GID, SESSION_GID, SESSION_GID))
+     * in every other order. The keeper of a root executor has dropped its groups; an
+     * ordinary user's namespace has setgroups denied, and its launcher's groups then mean
+     * nothing inside: user_namespaces(7). */
+    if (setresgid(acting, acting, acting))
         return viv_fail(err, VIV_SYSTEM, "setresgid: %m");
-    if (setresuid(SESSION_UID, SESSION_UID, SESSION_UID))
+    if (setresuid(own, acting, own))
         return viv_fail(err, VIV_SYSTEM, "setresuid: %m");
-    if (getresuid(&real, &effective, &saved) || real != SESSION_UID ||
-        effective != SESSION_UID || saved != SESSION_UID)
+    if (getresuid(&real, &effective, &saved) || real != own || effective != acting ||
+        saved != own)
         return viv_fail(err, VIV_SYSTEM, "the user did not change");
+    return 0;
+}
+
+int confine_root(int folder, struct viv_error *err) {
+    if (fchdir(folder) || chroot(".") || chdir("/"))
+        return viv_fail(err, VIV_SYSTEM, "change the root: %m");
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #define VIV_CONFINE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/error.h"
 
@@ -23,11 +24,16 @@
 #endif
 #endif
 
-/* Becomes the session's user inside its user namespace and keeps its capabilities. */
-int confine_become_session_user(struct viv_error *err);
+/* Becomes the user `own` in all respects but for what it does to files and to processes:
+ * that it does as `acting`, which may be the same user. A process of the user `acting`
+ * cannot signal one whose own user is another: kill(2). The group becomes that of
+ * `acting`. Capabilities stay. */
+int confine_become_user(uid_t own, uid_t acting, struct viv_error *err);
 
 /* Drops every capability of all sets but those in the mask `kept` (bits 1 << CAP_...),
- * which stay effective and permitted; locks the secure bits. */
+ * which stay effective and permitted; locks the secure bits. It takes CAP_SETPCAP; a
+ * process that never had any capability has nothing to drop but confine_to_capabilities().
+ */
 int confine_capabilities(uint64_t kept, struct viv_error *err);
 
 /* Drops every capability but those in the mask `kept` from the effective, permitted and
@@ -43,6 +49,9 @@ int confine_privileges(struct viv_error *err);
  * AddressSanitizer does not limit the first. */
 int confine_resources(uint64_t address_space, uint64_t file_size, uint64_t threads,
                       struct viv_error *err);
+
+/* The folder becomes the root, and the current folder. It takes CAP_SYS_CHROOT. */
+int confine_root(int folder, struct viv_error *err);
 
 /* Closes every descriptor from `first` on. */
 int confine_descriptors(unsigned first, struct viv_error *err);

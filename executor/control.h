@@ -7,9 +7,11 @@
 #ifndef VIV_CONTROL_H
 #define VIV_CONTROL_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "common/error.h"
+#include "executor/isolation.h"
 
 /* The identity of a session inside its user namespace. */
 #define SESSION_UID  1000
@@ -18,15 +20,16 @@
 
 enum control_what {
     /* launcher to supervisor */
-    CONTROL_MAPPED = 1,      /* the ids are mapped: set up the sandbox */
-    CONTROL_CHANNEL,         /* with one descriptor: the session channel from now on */
+    CONTROL_GO = 1,  /* set up the sandbox: its ids, if it has its own, are mapped */
+    CONTROL_CHANNEL, /* with one descriptor: the session channel from now on */
     CONTROL_WORKER_FAILED,   /* the zygote could not make a worker */
     CONTROL_TELL_FILES,      /* how much memory do the session's files take? */
     CONTROL_STOP_FOR_MEMORY, /* stop the worker, the host is short of memory */
     /* supervisor to launcher */
-    CONTROL_SPAWN, /* a worker, please; with the SPAWN_FD_COUNT descriptors of it */
+    CONTROL_SPAWN, /* a worker, please; with the descriptors of it */
     CONTROL_READY, /* the sandbox takes calls */
-    CONTROL_FILES, /* `bytes` of memory that the session's files take */
+    CONTROL_FILES, /* `bytes` of memory, or of the disk, that the session's files take */
+    CONTROL_END_WORKER, /* kill the worker: asked where it is no child of the supervisor */
 };
 
 struct control_message {
@@ -54,22 +57,47 @@ struct namespace_kind {
 
 extern const struct namespace_kind namespace_kinds[NAMESPACE_COUNT];
 
-/* What a worker is made from: its namespaces, then its ends of the channel and
- * the pipes. */
-enum { SPAWN_CHANNEL = NAMESPACE_COUNT, SPAWN_STDOUT, SPAWN_STDERR, SPAWN_FD_COUNT };
+/* The descriptors that a worker is made from: its ends of the channel and the pipes, then
+ * where it is to live. */
+enum {
+    SPAWN_CHANNEL,
+    SPAWN_STDOUT,
+    SPAWN_STDERR,
+    /* With namespaces: these. */
+    SPAWN_NAMESPACES,
+    SPAWN_FD_MAX = SPAWN_NAMESPACES + NAMESPACE_COUNT + 1,
+    /* Without: from the supervisor a pipe into which the launcher, whose child the worker
+     * is then, writes the wait status of it; to the zygote in its place the slot's
+     * folder. */
+    SPAWN_REPORT = SPAWN_NAMESPACES,
+    SPAWN_FOLDER = SPAWN_NAMESPACES,
+    /* From the launcher to the zygote besides, where the session has a cgroup: the way into
+     * it, session_cgroup.h. */
+    SPAWN_CGROUP = SPAWN_FD_MAX - 1,
+};
 
-/* Launcher to zygote, with SPAWN_FD_COUNT descriptors. */
+/* How many there are in a tier, SPAWN_CGROUP not counted. */
+size_t spawn_fd_count(enum isolation_tier tier);
+
+/* The capabilities, as bits 1 << CAP_..., that a zygote needs to make workers of the tier: to
+ * join namespaces, or to change root and user. */
+uint64_t zygote_capabilities(enum isolation_tier tier);
+
+/* Launcher to zygote, with these descriptors. */
 struct spawn_request {
     uint64_t sandbox;
     uint64_t address_space; /* bytes: RLIMIT_AS */
     uint64_t file_size;     /* bytes: RLIMIT_FSIZE */
     uint64_t threads;
+    uid_t user;   /* of the worker; counts in ISOLATION_CONFINED */
+    pid_t parent; /* of the worker, when the zygote has let it go */
 };
 
 /* Zygote to launcher: once with sandbox 0 when it is ready, then for each request. */
 struct spawn_reply {
     uint64_t sandbox;
     int32_t failed; /* errno, or 0 */
+    pid_t worker;   /* in the launcher's PID namespace */
 };
 
 #endif

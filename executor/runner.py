@@ -36,7 +36,7 @@ from _vivarium_value import learn_numpy, render, type_name
 
 __builtins__ = dict(vars(builtins))  # a copy for us: user code may rebind or delete its own
 
-HOME = '/home/earth'
+_home = '/home/earth'
 
 # A result is a row of (u8 tag, u32 length, payload), little-endian. What is absent is null.
 TAG_STATUS = 1           # u8, one of the two below
@@ -158,9 +158,16 @@ def _warm_up(pandas, pyplot):
 
 # In the worker
 
-def begin():
-    """Make a fresh fork the interpreter of a session."""
-    global _descriptors
+def begin(home_is_here=False):
+    """Make a fresh fork the interpreter of a session.
+
+    HOME_IS_HERE: nothing can give the session the path /home/earth; it is in its home, beside
+    which is a folder for temporary files.
+    """
+    global _descriptors, _home
+    if home_is_here:
+        _home = os.getcwd()
+        os.environ.update(HOME=_home, TMPDIR=os.path.join(os.path.dirname(_home), 'tmp'))
     random.seed()
     _vivarium_random.reseed()
     if 'tempfile' in _modules:
@@ -327,7 +334,7 @@ def _restore(stdin):
         _importers.pop(getcwd(), None)  # modules may have come meanwhile
     except OSError:  # the directory is gone
         try:
-            chdir(HOME)
+            chdir(_home)
         except OSError:
             pass
     if len(_reserve) < RESERVES:

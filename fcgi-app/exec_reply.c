@@ -65,6 +65,8 @@ static void describe_failure(const struct exec_reply *reply, struct failure *fai
     } else if (result->done.outcome == SESSION_OUT_OF_MEMORY) {
         set_failure(failure, "resource_limit",
                     "The code was stopped for its use of memory");
+    } else if (result->done.outcome == SESSION_OUT_OF_DISK) {
+        set_failure(failure, "resource_limit", "The code was stopped for its files");
     } else if (result->done.outcome == SESSION_BROKE_PROTOCOL) {
         set_failure(failure, "crash", "The interpreter broke off its connection");
     } else {

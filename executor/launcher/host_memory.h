@@ -4,6 +4,7 @@
 #ifndef VIV_HOST_MEMORY_H
 #define VIV_HOST_MEMORY_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,7 +12,14 @@
  * host does not tell. */
 uint64_t host_memory_available(int proc);
 
+/* Resident bytes of process `pid`; 0 when it is gone. */
+uint64_t host_memory_of(int proc, pid_t pid);
+
 /* Resident bytes of the children of process `pid`; 0 when it is gone. */
 uint64_t host_memory_of_children(int proc, pid_t pid);
+
+/* Writes the children of process `pid`, which has one thread, to `children`, `most` at most;
+ * returns their number. */
+size_t host_children(int proc, pid_t pid, pid_t children[], size_t most);
 
 #endif

@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -17,210 +15,34 @@
 #include "common/log.h"
 #include "executor/launcher/host_memory.h"
 #include "executor/launcher/launcher_state.h"
-#include "executor/launcher/unshared_memory.h"
-#include "executor/launcher/user_namespace.h"
+#include "executor/seccomp/supervisor_filter.h"
 
-#define RETRY_FIRST_MS         100
-#define RETRY_LAST_MS          5000
-#define MEMORY_LOOK_MS         125
-#define SANDBOX_START_LIMIT_MS 60000 /* a zygote may have to be started first */
-
-unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state) {
-    unsigned count = 0;
-
-    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        count += one->sandbox.state == state;
-    return count;
-}
-
-/* ---- sandboxes ---- */
-
-void launcher_end_sandbox(struct managed_sandbox *managed) {
-    managed->sandbox.state = SANDBOX_ENDING;
-    sandbox_kill(&managed->sandbox);
-}
-
-static void forget(struct managed_sandbox *managed) {
-    struct managed_sandbox **link = &managed->launcher->sandboxes;
-
-    while (*link != managed)
-        link = &(*link)->next;
-    *link = managed->next;
-    zygotes_forget(&managed->launcher->zygotes, managed->sandbox.number);
-    event_loop_remove(&managed->launcher->loop, &managed->source);
-    close(managed->source.fd);
-    unshared_free(managed, sizeof *managed);
-}
-
-/* A start has failed: the client that waits longest hears of it, and the next attempt
- * comes later after each failure in a row. */
-static void start_failed(struct launcher *launcher, const struct viv_error *failure) {
-    int64_t wait_ms = viv_backoff_ms(++launcher->failures, RETRY_FIRST_MS, RETRY_LAST_MS);
-
-    launcher->start_at = viv_after_ms(wait_ms);
-    snprintf(launcher->reason, sizeof launcher->reason, "%s", failure->message);
-    viv_log_failure(VIV_LOG_ERROR, "sandbox_not_started", failure->message,
-                    "retry_ms=%lld", (long long)wait_ms);
-    launcher_fail_waiting(launcher, failure);
-}
-
-/* The lowest slot that no live sandbox has: at most their number. */
-static uint32_t free_slot(const struct launcher *launcher) {
-    uint32_t count = 0, slot = 0;
-
-    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        count++;
-    CLEANUP(free_ptr) bool *taken = viv_xcalloc(count + 1, sizeof *taken);
-    for (const struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.slot < count)
-            taken[one->sandbox.slot] = true;
-    while (taken[slot])
-        slot++;
-    return slot;
-}
-
-static void became_ready(struct managed_sandbox *managed) {
-    struct launcher *launcher = managed->launcher;
-
-    launcher->proven = true;
-    launcher->failures = 0;
-    launcher->reason[0] = '\0';
-    managed->sandbox.state = SANDBOX_READY;
-    viv_log(VIV_LOG_DEBUG, "sandbox_ready", "sandbox=%llu took_us=%lld",
-            (unsigned long long)managed->sandbox.number,
-            (long long)((viv_now() - managed->sandbox.started) / 1000));
-    if (!launcher_serve_waiting(launcher, managed) &&
-        launcher_count(launcher, SANDBOX_READY) > launcher->settings->pool_size)
-        launcher_end_sandbox(managed);
-}
-
-static void close_all(const int *fds, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        close(fds[i]);
-}
-
-/* The supervisor asks again after a pause. */
-static void worker_not_made(void *context, uint64_t sandbox, int error) {
-    struct launcher *launcher = context;
-    const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
-
-    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
-                    (unsigned long long)sandbox);
-    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.number == sandbox)
-            io_send_message(one->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
-}
-
-static void supervisor_says(struct event_source *source) {
-    struct managed_sandbox *managed = (struct managed_sandbox *)source;
-    struct control_message message;
-    int fds[SPAWN_FD_COUNT];
-    size_t fd_count;
-    struct viv_error err;
-    ssize_t got = io_receive_message(source->fd, &message, sizeof message, fds,
-                                     SPAWN_FD_COUNT, &fd_count, &err);
-
-    if (got < 0 && err.code == VIV_UNAVAILABLE)
-        return;
-    if (got < 0 && err.code == VIV_CAPACITY) {
-        worker_not_made(managed->launcher, managed->sandbox.number, EMFILE);
-        return;
-    }
-    if (got == sizeof message && message.what == CONTROL_SPAWN &&
-        fd_count == SPAWN_FD_COUNT &&
-        zygotes_spawn(&managed->launcher->zygotes, managed->sandbox.number, fds, &err) ==
-            0)
-        return;
-    if (got > 0)
-        close_all(fds, fd_count);
-    if (got == sizeof message && message.what == CONTROL_READY && fd_count == 0 &&
-        managed->sandbox.state == SANDBOX_STARTING) {
-        became_ready(managed);
-        return;
-    }
-    if (got == sizeof message && message.what == CONTROL_FILES && fd_count == 0) {
-        managed->sandbox.files = message.bytes;
-        return;
-    }
-    /* Its end, or what no supervisor of ours sends. It is reaped when it is dead. */
-    event_loop_remove(&managed->launcher->loop, source);
-    sandbox_kill(&managed->sandbox);
-}
-
-static int start_sandbox(struct launcher *launcher, struct viv_error *err) {
-    struct managed_sandbox *managed = unshared_alloc(sizeof *managed);
-
-    managed->launcher = launcher;
-    managed->sandbox.number = ++launcher->last_number;
-    managed->sandbox.slot = free_slot(launcher);
-    if (FIRST_SESSION_ID + managed->sandbox.slot >= OUTER_IDS ||
-        sandbox_start(&managed->sandbox, &launcher->setup, err)) {
-        unshared_free(managed, sizeof *managed);
-        return -1;
-    }
-    managed->source = (struct event_source){managed->sandbox.control, supervisor_says};
-    managed->next = launcher->sandboxes;
-    launcher->sandboxes = managed;
-    if (event_loop_add(&launcher->loop, &managed->source, err)) {
-        launcher_end_sandbox(managed);
-        return -1;
-    }
-    return 0;
-}
-
-void launcher_refill(struct launcher *launcher) {
-    struct viv_error err;
-    uint64_t wanted = launcher->settings->pool_size;
-
-    if (launcher->stopping || viv_now() < launcher->start_at)
-        return;
-    if (!launcher->proven && wanted == 0)
-        wanted = 1;
-    wanted += launcher_count_waiting(launcher);
-    for (uint64_t there = launcher_count(launcher, SANDBOX_STARTING) +
-                          launcher_count(launcher, SANDBOX_READY);
-         there < wanted; there++)
-        if (start_sandbox(launcher, &err)) {
-            start_failed(launcher, &err);
-            return;
-        }
-}
+#define MEMORY_LOOK_MS 125
+#define STRANGERS_MS   2000
 
 /* ---- children that have ended ---- */
 
-static const char *const state_words[] = {[SANDBOX_STARTING] = "starting",
-                                          [SANDBOX_READY] = "ready",
-                                          [SANDBOX_TAKEN] = "taken",
-                                          [SANDBOX_ENDING] = "ending"};
-
-static void sandbox_ended(struct managed_sandbox *managed) {
-    struct launcher *launcher = managed->launcher;
-    struct viv_error failure;
-    enum sandbox_state state = managed->sandbox.state;
-
-    if (state != SANDBOX_ENDING)
-        viv_log(VIV_LOG_WARNING, "sandbox_died", "sandbox=%llu state=%s",
-                (unsigned long long)managed->sandbox.number, state_words[state]);
-    forget(managed);
-    if (state == SANDBOX_STARTING) {
-        viv_fail(&failure, VIV_SYSTEM,
-                 "a sandbox could not be set up: the log has the reason");
-        start_failed(launcher, &failure);
+static void take_end(struct launcher *launcher, pid_t pid, int status) {
+    if (zygotes_reaped(&launcher->zygotes, pid)) {
+        launcher->strangers_until = viv_after_ms(STRANGERS_MS);
+        return;
     }
+    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
+        if (one->sandbox.pid == pid) {
+            launcher_supervisor_ended(one);
+            return;
+        }
+    struct managed_sandbox *of = launcher_child_was_worker(launcher, pid, status);
+    if (of)
+        launcher_forget_if_ended(of);
 }
 
 static void reap(struct launcher *launcher) {
     pid_t pid;
+    int status;
 
-    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
-        if (zygotes_reaped(&launcher->zygotes, pid))
-            continue;
-        for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-            if (one->sandbox.pid == pid) {
-                sandbox_ended(one);
-                break;
-            }
-    }
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        take_end(launcher, pid, status);
 }
 
 static void child_ended(struct event_source *source) {
@@ -275,8 +97,7 @@ static void stop_largest(struct launcher *launcher) {
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next) {
         if (one->sandbox.state != SANDBOX_TAKEN)
             continue;
-        uint64_t size = one->sandbox.files +
-                        host_memory_of_children(launcher->setup.proc, one->sandbox.pid);
+        uint64_t size = one->sandbox.files + launcher_memory_of(launcher, &one->sandbox);
         if (size > most) {
             most = size;
             files = one->sandbox.files;
@@ -331,15 +152,33 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
         /* Numbers go on above those of an executor that ran before: whoever still holds
          * one of those must not mean another sandbox by it. */
         .last_number = (uint64_t)viv_now(),
-        .setup = {start->settings, start->proc, start->ordinary},
-        .zygote_setup = {start->settings, start->program, start->proc, start->ordinary},
+        .setup = {.settings = start->settings,
+                  .tier = start->tier,
+                  .proc = start->proc,
+                  .ordinary = start->ordinary,
+                  .cgroups = start->cgroups},
+        .zygote_setup = {.settings = start->settings,
+                         .tier = start->tier,
+                         .program = start->program,
+                         .proc = start->proc,
+                         .folder = start->folder,
+                         .ordinary = start->ordinary},
+        .weaker = start->weaker,
         .keeper = {start->keeper, keeper_says},
     };
     if (event_loop_init(&launcher->loop, err) || watch_children(launcher, err) ||
         io_set_nonblocking(start->keeper, err))
         return -1;
+    if (supervisor_filter_build(&launcher->setup.filter, err))
+        return -1;
+    if (!isolation_has_namespaces(start->tier) &&
+        /* Where workers have no PID 1 of their own, they are our children. */
+        (prctl(PR_SET_CHILD_SUBREAPER, 1) ||
+         slots_init(&launcher->slots, start->janitor, (uint32_t)start->settings->slots,
+                    &launcher->loop, err)))
+        return -1;
     zygotes_init(&launcher->zygotes, &launcher->zygote_setup, &launcher->loop,
-                 worker_not_made, launcher);
+                 launcher_worker_answered, launcher);
     return event_loop_add(&launcher->loop, &launcher->keeper, err);
 }
 
@@ -349,10 +188,12 @@ static viv_time earliest(viv_time a, viv_time b) { return a < b ? a : b; }
 static viv_time keep_time(struct launcher *launcher) {
     viv_time now = viv_now();
 
-    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.state == SANDBOX_STARTING &&
-            now - one->sandbox.started > SANDBOX_START_LIMIT_MS * VIV_MS)
-            sandbox_kill(&one->sandbox);
+    launcher_end_overdue(launcher);
+    if (!isolation_has_namespaces(launcher->setup.tier) &&
+        now < launcher->strangers_until)
+        launcher_end_strangers(launcher);
+    if (launcher->slots.lost)
+        launcher->stopping = true;
     viv_time next = zygotes_keep_time(&launcher->zygotes);
     watch_memory(launcher);
     launcher_refill(launcher);

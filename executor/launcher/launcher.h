@@ -10,6 +10,8 @@
 #include <stdbool.h>
 
 #include "common/settings.h"
+#include "executor/isolation.h"
+#include "executor/launcher/cgroups.h"
 
 /* What the launcher is given by the process that started it. */
 struct launcher_start {
@@ -18,11 +20,21 @@ struct launcher_start {
                     end */
     int program; /* vivarium-zygote, open */
     int proc;    /* /proc of the host */
-    bool ordinary; /* the executor runs as an ordinary user */
+    enum isolation_tier tier;
+    const char *weaker;      /* why it is not a better one, or "" */
+    struct cgroups *cgroups; /* without a subtree where none are used */
+    bool ordinary;           /* the executor runs as an ordinary user */
+    /* Without namespaces: */
+    int janitor; /* SOCK_SEQPACKET to it: janitor.h */
+    int folder;  /* of the zygote */
 };
 
 /* For a process that has entered its namespaces and the template root. Returns the exit
  * status when the keeper is gone and every child has been reaped. */
 int launcher_run(const struct launcher_start *start);
+
+/* Instead of that: makes one sandbox, as far as to its demand for a worker, and ends it.
+ * Fails with what did not work. */
+int launcher_try(const struct launcher_start *start, struct viv_error *err);
 
 #endif

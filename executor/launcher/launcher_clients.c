@@ -14,6 +14,7 @@
 #include "executor/launcher/host_memory.h"
 #include "executor/isolation.h"
 #include "executor/launcher/launcher_state.h"
+#include "executor/launcher/tier_choice.h"
 #include "executor/launcher/unshared_memory.h"
 
 #define WAIT_LIMIT_MS 30000
@@ -140,11 +141,12 @@ viv_time launcher_expire_waiting(struct launcher *launcher) {
 /* Whether there is room for another session. */
 static int admit(struct launcher *launcher, struct viv_error *err) {
     const struct settings *settings = launcher->settings;
+    const uint64_t most = launcher_most_sessions(launcher);
 
     if (launcher_count(launcher, SANDBOX_TAKEN) + launcher_count_waiting(launcher) >=
-        settings->max_sessions)
+        most)
         return viv_fail(err, VIV_CAPACITY, "all %llu sessions are in use",
-                        (unsigned long long)settings->max_sessions);
+                        (unsigned long long)most);
     if (host_memory_available(launcher->setup.proc) < settings->min_free_memory)
         return viv_fail(err, VIV_CAPACITY, "the host is short of memory");
     return 0;
@@ -203,16 +205,27 @@ static void status(struct client *client) {
     struct launcher *launcher = client->launcher;
     const char *reason = launcher->reason[0]           ? launcher->reason
                          : launcher->zygotes.reason[0] ? launcher->zygotes.reason
+                         : launcher->slots.reason[0]   ? launcher->slots.reason
                          : !launcher->proven           ? "starting"
                                                        : NULL;
-    char text[EXECUTOR_BYTES_MAX];
-    int size = snprintf(
-        text, sizeof text, "tier=%s\nlandlock=%d\nsandboxes=%u\nready=%u\n%s%s%s",
-        isolation_name(ISOLATION_ISOLATED), landlock_abi(),
-        launcher_count(launcher, SANDBOX_TAKEN), launcher_count(launcher, SANDBOX_READY),
-        reason ? "reason=" : "", reason ? reason : "", reason ? "\n" : "");
+    const enum isolation_tier tier = launcher->setup.tier;
+    const bool namespaces = isolation_has_namespaces(tier);
+    char text[EXECUTOR_BYTES_MAX], controllers[TIER_CONTROLLERS_SIZE];
 
-    reply_done(client, 0, (struct slice){text, (size_t)size});
+    tier_controllers(controllers, launcher->setup.cgroups);
+    int size = snprintf(
+        text, sizeof text,
+        "tier=%s\nlandlock=%d\nsandboxes=%u\nready=%u\nslots=%u\nnetwork=%s\ndisk=%s\n"
+        "controllers=%s\n%s%s%s%s%s%s",
+        isolation_name(tier), landlock_abi(), launcher_count(launcher, SANDBOX_TAKEN),
+        launcher_count(launcher, SANDBOX_READY), launcher->slots.count,
+        namespaces ? "namespace" : "seccomp", namespaces ? "quota" : "watch", controllers,
+        launcher->weaker[0] ? "weaker=" : "", launcher->weaker,
+        launcher->weaker[0] ? "\n" : "", reason ? "reason=" : "", reason ? reason : "",
+        reason ? "\n" : "");
+
+    /* What is too long was cut. */
+    reply_done(client, 0, (struct slice){text, strnlen(text, (size_t)size)});
 }
 
 static void take(struct client *client, const struct executor_message *request) {

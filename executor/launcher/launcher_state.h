@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What launcher.c and launcher_clients.c share. */
+/* What launcher.c and the other files of its name share. */
 #ifndef VIV_LAUNCHER_STATE_H
 #define VIV_LAUNCHER_STATE_H
 
 #include "executor/launcher/event_loop.h"
 #include "executor/launcher/launcher.h"
 #include "executor/launcher/sandbox.h"
+#include "executor/launcher/slots.h"
 #include "executor/launcher/zygotes.h"
 
 /* A sandbox in the launcher's list; in unshared memory, for its record. */
@@ -31,12 +32,25 @@ struct client {
     char received[EXECUTOR_MESSAGE_MAX], sent[EXECUTOR_MESSAGE_MAX];
 };
 
+#define STRAYS_MAX 32
+
+/* A child that has ended and of which the zygote has not told yet whose worker it was. */
+struct stray {
+    pid_t pid;
+    int status;
+};
+
 struct launcher {
     const struct settings *settings;
     struct event_loop loop;
     struct sandbox_setup setup;
     struct zygote_setup zygote_setup;
     struct zygotes zygotes;
+    struct slots slots; /* in the tiers without namespaces */
+    struct stray strays[STRAYS_MAX];
+    unsigned next_stray;
+    viv_time strangers_until; /* there may be workers of a dead zygote */
+    const char *weaker;       /* why the tier is not a better one, or "" */
     struct event_source keeper, child_ended;
     struct managed_sandbox *sandboxes; /* by number, the newest first */
     struct client *clients;
@@ -69,6 +83,39 @@ unsigned launcher_count(const struct launcher *launcher, enum sandbox_state stat
 
 /* Starts sandboxes until the pool is full and every waiting client will have one. */
 void launcher_refill(struct launcher *launcher);
+
+/* Kills those that have been starting for too long. */
+void launcher_end_overdue(struct launcher *launcher);
+
+/* A supervisor was reaped. The sandbox goes as soon as its worker has gone, too. */
+void launcher_supervisor_ended(struct managed_sandbox *managed);
+void launcher_forget_if_ended(struct managed_sandbox *managed);
+
+/* How many sessions there may be. */
+uint64_t launcher_most_sessions(const struct launcher *launcher);
+
+/* The supervisor asks for a worker: takes over its descriptors, which on failure stay the
+ * caller's. Fails with VIV_CAPACITY when that may go better later. */
+int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
+                          struct viv_error *err);
+
+/* The zygote's answer to that. */
+zygotes_answer launcher_worker_answered;
+
+/* The supervisor wants its worker, which is our child, to end. */
+void launcher_end_worker(struct managed_sandbox *managed);
+
+/* A child was reaped that is neither a zygote nor a supervisor. Returns the sandbox whose
+ * worker it was, or NULL. */
+struct managed_sandbox *launcher_child_was_worker(struct launcher *launcher, pid_t pid,
+                                                  int status);
+
+/* A zygote has died: kills the workers, our children, of which it could not tell. */
+void launcher_end_strangers(struct launcher *launcher);
+
+/* Resident bytes of the sandbox's worker. */
+uint64_t launcher_memory_of(const struct launcher *launcher,
+                            const struct sandbox *sandbox);
 
 /* Kills it. It stays in the list, as SANDBOX_ENDING, until it is reaped; `managed` is
  * valid that long. */

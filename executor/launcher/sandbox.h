@@ -17,15 +17,21 @@
 #include "common/error.h"
 #include "common/executor_wire.h"
 #include "common/settings.h"
+#include "executor/isolation.h"
+#include "executor/launcher/cgroups.h"
+#include "executor/seccomp/filter.h"
 
 enum sandbox_state { SANDBOX_STARTING, SANDBOX_READY, SANDBOX_TAKEN, SANDBOX_ENDING };
 
 struct sandbox {
     uint64_t number;
     enum sandbox_state state;
-    pid_t pid;     /* of the supervisor, in the launcher's PID namespace */
+    pid_t pid;     /* of the supervisor, in the launcher's PID namespace; 0: reaped */
     int control;   /* SOCK_SEQPACKET to it */
     uint32_t slot; /* makes its user; unique among live sandboxes */
+    pid_t worker;  /* in the launcher's PID namespace; 0: none that is known */
+    int report;    /* where its end is told, if it is the launcher's child; or -1 */
+    bool worker_unwanted; /* kill it when it is known */
     viv_time started;
     uint64_t files; /* bytes of memory that its files took when it was last asked */
     char record[EXECUTOR_BYTES_MAX];
@@ -35,20 +41,27 @@ struct sandbox {
 /* What a new sandbox needs to know of its launcher. */
 struct sandbox_setup {
     const struct settings *settings;
-    int proc;      /* /proc of the host */
-    bool ordinary; /* the executor runs as an ordinary user */
+    enum isolation_tier tier;
+    int proc;                      /* /proc of the host */
+    bool ordinary;                 /* the executor runs as an ordinary user */
+    const struct cgroups *cgroups; /* without a subtree where none are used */
+    struct seccomp_filter filter;  /* of supervisors */
 };
 
-/* Starts a supervisor in new namespaces; returns before it is ready. On failure nothing
- * is left. The caller owns sandbox->control and reaps sandbox->pid. */
-int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup,
+/* Starts a supervisor in new namespaces, or in the slot of that folder; returns before it
+ * is ready. On failure nothing is left. The caller owns sandbox->control and reaps
+ * sandbox->pid. */
+int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, int folder,
                   struct viv_error *err);
 
 /* Hands a new session channel to the supervisor; returns the client's end, or -1. */
 int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err);
 
-/* Kills the supervisor and with it, by the kernel, all that is in its PID namespace. It
- * is reaped later. */
+/* Removes what is left of it when its processes are reaped. */
+void sandbox_clear(const struct sandbox *sandbox, const struct sandbox_setup *setup);
+
+/* Kills the supervisor and with it, by the kernel, all that is in its PID namespace; where
+ * it has none, the worker as well. They are reaped later. */
 void sandbox_kill(struct sandbox *sandbox);
 
 #endif

@@ -14,7 +14,7 @@
 #include "executor/control.h"
 #include "executor/launcher/empty_folder.h"
 #include "executor/launcher/link_tree.h"
-#include "executor/launcher/session_root.h"
+#include "executor/session_root.h"
 
 #define BASE     "base"
 #define MADE_FOR "made-for"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
-#include "executor/launcher/session_root.h"
+#include "executor/session_root.h"
 
 /* sys/mount.h and linux/mount.h define the same names and cannot both be included here:
  * glibc 2.36 has mount(2)'s flags as an enumeration. */

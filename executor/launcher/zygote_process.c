@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,21 +24,23 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/confine.h"
+#include "executor/launcher/slot_ids.h"
 #include "executor/launcher/user_namespace.h"
 #include "executor/oom_score.h"
 
 #define RESERVED_THREADS                                                                 \
     2 /* RLIMIT_NPROC counts the supervisor and a parked process, too */
 
-/* The whole environment of the zygote and of every session. Thread counts are one before
- * any library is loaded: a zygote with a second thread could not be forked. */
+/* The whole environment of the zygote and of every session, with some paths before it.
+ * Thread counts are one before any library is loaded: a zygote with a second thread could
+ * not be forked. */
+#define PATH_COUNT 3
+
 static char *const environment[] = {
-    "HOME=" SESSION_HOME,
     "PATH=/nonexistent",
     "LANG=C.UTF-8",
     "TZ=UTC",
     "MPLBACKEND=Agg",
-    "MPLCONFIGDIR=/tmp/matplotlib",
     "OMP_NUM_THREADS=1",
     "OPENBLAS_NUM_THREADS=1",
     "NUMEXPR_MAX_THREADS=1",
@@ -47,44 +51,89 @@ static char *const environment[] = {
     NULL,
 };
 
-/* Keeps CAP_SYS_ADMIN over the exec, as an ambient capability: it is what setns(2) into a
- * session's namespaces takes. The zygote makes it effective only while it forks. */
-static int keep_one_capability(struct viv_error *err) {
+/* Keeps over the exec, as ambient capabilities, what it takes to make workers. The zygote
+ * makes it effective only while it forks. */
+static int keep_capabilities(uint64_t kept, struct viv_error *err) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
 
-    sets[0].effective = sets[0].permitted = sets[0].inheritable = 1U << CAP_SYS_ADMIN;
+    sets[0].effective = sets[0].permitted = sets[0].inheritable = (uint32_t)kept;
     if (syscall(SYS_capset, &header, sets))
         return viv_fail(err, VIV_SYSTEM, "capset: %m");
-    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0))
-        return viv_fail(err, VIV_SYSTEM, "raise an ambient capability: %m");
+    for (unsigned long one = 0; kept >> one; one++)
+        if (kept >> one & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, one, 0, 0))
+            return viv_fail(err, VIV_SYSTEM, "raise an ambient capability: %m");
     return 0;
 }
 
-/* The child: a mount namespace with a /tmp that libraries can write to while they are
- * imported, a user of its own, one capability, then the program. */
-static int become_zygote(const struct zygote_setup *setup, int socket,
-                         struct viv_error *err) {
-    char preload[4096];
-    char *const arguments[] = {"vivarium-zygote", preload, setup->settings->log_level,
-                               NULL};
-
-    snprintf(preload, sizeof preload, "%s", setup->settings->preload);
-    /* While its files in /proc are its own; a host that does not allow it keeps sessions
-     * apart all the same. */
-    if (oom_score_raise(setup->proc, err))
-        viv_log_failure(VIV_LOG_WARNING, "oom_score_not_raised", err->message, NULL);
+/* A /tmp that libraries can write to while they are imported. */
+static int mount_scratch(struct viv_error *err) {
     if (unshare(CLONE_NEWNS))
         return viv_fail(err, VIV_SYSTEM, "unshare: %m");
     if (mount("scratch", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               "size=64m,mode=1777"))
         return viv_fail(err, VIV_SYSTEM, "mount /tmp: %m");
+    return 0;
+}
+
+/* A user of its own, where there is one, and the capabilities. */
+static int change_user(const struct zygote_setup *setup, struct viv_error *err) {
+    const bool inside = isolation_has_namespaces(setup->tier);
+    const uid_t user = inside ? ZYGOTE_ID : slot_zygote_uid(setup->settings);
+
+    if (setup->tier == ISOLATION_MINIMAL)
+        return 0;
     if (prctl(PR_SET_SECUREBITS, SECBIT_KEEP_CAPS | SECBIT_NOROOT | SECBIT_NOROOT_LOCKED))
         return viv_fail(err, VIV_SYSTEM, "set secure bits: %m");
-    if (!setup->ordinary && (setresgid(ZYGOTE_ID, ZYGOTE_ID, ZYGOTE_ID) ||
-                             setresuid(ZYGOTE_ID, ZYGOTE_ID, ZYGOTE_ID)))
-        return viv_fail(err, VIV_SYSTEM, "change to the zygote's user: %m");
-    if (keep_one_capability(err))
+    if (!(inside && setup->ordinary) && confine_become_user(user, user, err))
+        return -1;
+    return keep_capabilities(zygote_capabilities(setup->tier), err);
+}
+
+/* Writes HOME and the folders for temporary files in front of the environment; /tmp is
+ * where libraries look without being told. */
+static int make_environment(const struct zygote_setup *setup, char *made[],
+                            char paths[PATH_COUNT][PATH_MAX + 32],
+                            struct viv_error *err) {
+    char top[PATH_MAX] = "";
+    const char *home = SESSION_HOME;
+
+    if (setup->tier == ISOLATION_MINIMAL) {
+        if (fchdir(setup->folder) || !getcwd(top, sizeof top))
+            return viv_fail(err, VIV_SYSTEM, "enter the zygote's folder: %m");
+        home = "/home";
+    }
+    snprintf(paths[0], sizeof paths[0], "HOME=%s%s", top, home);
+    snprintf(paths[1], sizeof paths[1], "MPLCONFIGDIR=%s/tmp/matplotlib", top);
+    snprintf(paths[2], sizeof paths[2], "TMPDIR=%s/tmp", top);
+    int count = 0;
+    while (count < (*top ? PATH_COUNT : PATH_COUNT - 1)) {
+        made[count] = paths[count];
+        count++;
+    }
+    memcpy(made + count, environment, sizeof environment);
+    return 0;
+}
+
+/* The child: scratch space, a user of its own, few capabilities, then the program. */
+static int become_zygote(const struct zygote_setup *setup, int socket,
+                         struct viv_error *err) {
+    static char paths[PATH_COUNT][PATH_MAX + 32];
+    char preload[4096], tier[16], refuse[4096];
+    char *made[PATH_COUNT + sizeof environment / sizeof *environment];
+    char *const arguments[] = {
+        "vivarium-zygote", preload, setup->settings->log_level, tier, refuse, NULL};
+
+    snprintf(preload, sizeof preload, "%s", setup->settings->preload);
+    snprintf(refuse, sizeof refuse, "%s", setup->settings->seccomp_refuse);
+    snprintf(tier, sizeof tier, "%s", isolation_name(setup->tier));
+    /* While its files in /proc are its own; a host that does not allow it keeps sessions
+     * apart all the same. */
+    if (oom_score_raise(setup->proc, err))
+        viv_log_failure(VIV_LOG_WARNING, "oom_score_not_raised", err->message, NULL);
+    if (isolation_has_namespaces(setup->tier) && mount_scratch(err))
+        return -1;
+    if (make_environment(setup, made, paths, err) || change_user(setup, err))
         return -1;
     /* A change of user clears it; the launcher outlives its zygote. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL))
@@ -95,7 +144,7 @@ static int become_zygote(const struct zygote_setup *setup, int socket,
         return viv_fail(err, VIV_SYSTEM, "arrange descriptors: %m");
     if (fcntl(4, F_SETFD, FD_CLOEXEC))
         return viv_fail(err, VIV_SYSTEM, "fcntl: %m");
-    syscall(SYS_execveat, 4, "", arguments, environment, AT_EMPTY_PATH);
+    syscall(SYS_execveat, 4, "", arguments, made, AT_EMPTY_PATH);
     return viv_fail(err, VIV_SYSTEM, "execute vivarium-zygote: %m");
 }
 
@@ -131,14 +180,19 @@ int zygote_process_start(struct zygote_process *zygote, const struct zygote_setu
 }
 
 int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *request,
-                       const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
+                       const int fds[], size_t count, struct viv_error *err) {
     const struct settings *settings = zygote->setup->settings;
+    const enum isolation_tier tier = zygote->setup->tier;
 
     request->address_space = zygote->fresh_size + settings->session_memory;
     request->file_size = settings->session_disk;
-    request->threads = settings->session_threads + RESERVED_THREADS;
-    return io_send_message(zygote->socket, request, sizeof *request, fds, SPAWN_FD_COUNT,
-                           err);
+    /* The one user of ISOLATION_MINIMAL has the services' threads, too: there
+     * RLIMIT_NPROC cannot bound a session's. */
+    request->threads = tier == ISOLATION_MINIMAL
+                           ? RLIM_INFINITY
+                           : settings->session_threads + RESERVED_THREADS;
+    request->parent = getpid();
+    return io_send_message(zygote->socket, request, sizeof *request, fds, count, err);
 }
 
 /* Reads the numbers of a line or file of /proc that tell threads and address space. */

@@ -17,8 +17,10 @@
 /* What a zygote is started from. */
 struct zygote_setup {
     const struct settings *settings;
+    enum isolation_tier tier;
     int program;   /* vivarium-zygote, opened before the root was changed */
     int proc;      /* /proc of the host */
+    int folder;    /* of the zygote's own files; counts in ISOLATION_MINIMAL */
     bool ordinary; /* the executor runs as an ordinary user */
 };
 
@@ -34,10 +36,10 @@ struct zygote_process {
 int zygote_process_start(struct zygote_process *zygote, const struct zygote_setup *setup,
                          struct viv_error *err);
 
-/* Asks for a worker of request->sandbox; the limits are filled in here. The descriptors
- * stay the caller's. */
+/* Asks for a worker of request->sandbox and ->user; the rest is filled in here. The
+ * descriptors stay the caller's. */
 int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *request,
-                       const int fds[SPAWN_FD_COUNT], struct viv_error *err);
+                       const int fds[], size_t count, struct viv_error *err);
 
 enum zygote_message {
     ZYGOTE_SAYS_NOTHING,

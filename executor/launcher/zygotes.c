@@ -20,16 +20,15 @@
 struct spawn {
     struct spawn *next;
     struct spawn_request request;
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_FD_MAX];
+    size_t fd_count;
     struct zygote *by; /* that was asked, or NULL */
 };
 
 void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
-                  struct event_loop *loop,
-                  void (*not_made)(void *context, uint64_t sandbox, int error),
-                  void *context) {
+                  struct event_loop *loop, zygotes_answer *answer, void *context) {
     *zygotes = (struct zygotes){
-        .setup = setup, .loop = loop, .not_made = not_made, .context = context};
+        .setup = setup, .loop = loop, .answer = answer, .context = context};
     for (int i = 0; i < 2; i++) {
         zygotes->two[i].all = zygotes;
         zygotes->two[i].process.socket = -1;
@@ -55,7 +54,8 @@ static void send_waiting(struct zygotes *zygotes) {
         if (spawn->by)
             continue;
         if (asked->in_flight == IN_FLIGHT_MAX ||
-            zygote_process_ask(&asked->process, &spawn->request, spawn->fds, NULL))
+            zygote_process_ask(&asked->process, &spawn->request, spawn->fds,
+                               spawn->fd_count, NULL))
             return;
         spawn->by = asked;
         if (asked->in_flight++ == 0)
@@ -64,18 +64,20 @@ static void send_waiting(struct zygotes *zygotes) {
     }
 }
 
-int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
-                  const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
+int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox, uid_t user, const int fds[],
+                  size_t count, struct viv_error *err) {
     struct spawn **end = &zygotes->first;
-    int count = 0;
+    int asked = 0;
 
     for (; *end; end = &(*end)->next)
-        count += (*end)->request.sandbox == sandbox;
-    if (count == SANDBOX_MAX)
+        asked += (*end)->request.sandbox == sandbox;
+    if (asked == SANDBOX_MAX)
         return viv_fail(err, VIV_BAD_GATEWAY, "a sandbox asks for too many workers");
     struct spawn *spawn = viv_xcalloc(1, sizeof *spawn);
     spawn->request.sandbox = sandbox;
-    memcpy(spawn->fds, fds, sizeof spawn->fds);
+    spawn->request.user = user;
+    spawn->fd_count = count;
+    memcpy(spawn->fds, fds, count * sizeof *fds);
     *end = spawn;
     send_waiting(zygotes);
     return 0;
@@ -85,7 +87,7 @@ static void drop(struct spawn **link) {
     struct spawn *spawn = *link;
 
     *link = spawn->next;
-    for (int i = 0; i < SPAWN_FD_COUNT; i++)
+    for (size_t i = 0; i < spawn->fd_count; i++)
         close(spawn->fds[i]);
     free(spawn);
 }
@@ -169,8 +171,7 @@ static void answered(struct zygote *zygote, const struct spawn_reply *reply) {
     }
     /* Before the worker's descriptors are closed, whose end would look like a worker
      * that was made and died. */
-    if (reply->failed)
-        all->not_made(all->context, reply->sandbox, reply->failed);
+    all->answer(all->context, reply);
     drop(asked);
     zygote->in_flight--;
     zygote->owes_since = viv_now();
@@ -266,6 +267,10 @@ viv_time zygotes_keep_time(struct zygotes *zygotes) {
     if (is_worn(asked, settings))
         return start_if_due(other(zygotes));
     return asked->ready_at + (viv_time)settings->zygote_age * VIV_MS;
+}
+
+bool zygotes_have(const struct zygotes *zygotes, pid_t pid) {
+    return zygotes->two[0].process.pid == pid || zygotes->two[1].process.pid == pid;
 }
 
 void zygotes_kill(struct zygotes *zygotes) {

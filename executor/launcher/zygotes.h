@@ -26,11 +26,13 @@ struct zygote {
     bool retiring;     /* answers what it was asked, then ends */
 };
 
+/* Told of each worker that was made, or could not be. */
+typedef void zygotes_answer(void *context, const struct spawn_reply *reply);
+
 struct zygotes {
     const struct zygote_setup *setup;
     struct event_loop *loop;
-    /* Told of each worker that could not be made. */
-    void (*not_made)(void *context, uint64_t sandbox, int error);
+    zygotes_answer *answer;
     void *context;
     struct zygote two[2];
     int current;                        /* index of the one that is asked */
@@ -40,14 +42,13 @@ struct zygotes {
 
 /* The four parameters stay the caller's and must outlive *zygotes. Starts none yet. */
 void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
-                  struct event_loop *loop,
-                  void (*not_made)(void *context, uint64_t sandbox, int error),
-                  void *context);
+                  struct event_loop *loop, zygotes_answer *answer, void *context);
 
-/* Asks for a worker and takes over the descriptors. Fails with VIV_BAD_GATEWAY for a
- * sandbox that has more requests here than a supervisor of ours ever makes. */
-int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox,
-                  const int fds[SPAWN_FD_COUNT], struct viv_error *err);
+/* Asks for a worker of that user and takes over the `count` descriptors. Fails with
+ * VIV_BAD_GATEWAY for a sandbox that has more requests here than a supervisor of ours
+ * ever makes. */
+int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox, uid_t user, const int fds[],
+                  size_t count, struct viv_error *err);
 
 /* Drops what waits for a sandbox that has ended. */
 void zygotes_forget(struct zygotes *zygotes, uint64_t sandbox);
@@ -58,6 +59,9 @@ viv_time zygotes_keep_time(struct zygotes *zygotes);
 
 /* Whether the child that was reaped was a zygote. */
 bool zygotes_reaped(struct zygotes *zygotes, pid_t pid);
+
+/* Whether a zygote that is not reaped has that process id. */
+bool zygotes_have(const struct zygotes *zygotes, pid_t pid);
 
 /* Kills them; they are reaped later. */
 void zygotes_kill(struct zygotes *zygotes);

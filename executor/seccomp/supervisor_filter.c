@@ -65,8 +65,6 @@ static const int fcntl_commands[] = {F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETFD}
 
 static const unsigned ioctl_commands[] = {FIONREAD};
 
-static const int kill_signals[] = {SIGINT, SIGKILL};
-
 static int allow_commands(struct filter_builder *builder, struct viv_error *err) {
     for (size_t i = 0; i < sizeof fcntl_commands / sizeof *fcntl_commands; i++)
         if (filter_builder_allow_if(
@@ -82,11 +80,11 @@ static int allow_commands(struct filter_builder *builder, struct viv_error *err)
 
 /* Whom: the kernel decides, by the user and the PID namespace. */
 static int allow_signals(struct filter_builder *builder, struct viv_error *err) {
-    for (size_t i = 0; i < sizeof kill_signals / sizeof *kill_signals; i++)
-        if (filter_builder_allow_if(
-                builder, "kill", 1,
-                &SCMP_A1_64(SCMP_CMP_EQ, (scmp_datum_t)kill_signals[i], 0), err))
-            return -1;
+    if (filter_builder_allow_if(builder, "kill", 1,
+                                &SCMP_A1_64(SCMP_CMP_EQ, SIGKILL, 0), err) ||
+        filter_builder_allow_if(builder, "pidfd_send_signal", 1,
+                                &SCMP_A1_64(SCMP_CMP_EQ, SIGINT, 0), err))
+        return -1;
     return filter_builder_allow_if(builder, "tgkill", 1,
                                    &SCMP_A2_64(SCMP_CMP_EQ, SIGABRT, 0), err);
 }

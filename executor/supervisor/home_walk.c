@@ -14,7 +14,8 @@
 #include "common/bytes.h"
 #include "common/clock.h"
 
-#define TICK (20 * VIV_MS) /* at most between two values of a file system's clock */
+#define TICK      (20 * VIV_MS) /* at most between two values of a file system's clock */
+#define TURNS_MAX 4000000       /* where the home is a folder of a large file system */
 
 /* The folders that are open above the current place. */
 struct walk {
@@ -97,8 +98,8 @@ static int visit(struct walk *walk, const char *name,
 static uint64_t most_turns(int home) {
     struct statvfs status;
 
-    if (fstatvfs(home, &status) || status.f_files == 0 || status.f_files > UINT32_MAX)
-        return UINT64_MAX;
+    if (fstatvfs(home, &status) || status.f_files == 0 || status.f_files > TURNS_MAX / 4)
+        return TURNS_MAX;
     return 4 * ((uint64_t)status.f_files + 1);
 }
 

@@ -13,9 +13,11 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 #include "common/log.h"
+#include "executor/session_cgroup.h"
+#include "executor/supervisor/answer.h"
 #include "executor/supervisor/call.h"
 #include "executor/supervisor/client_channel.h"
-#include "executor/supervisor/collect.h"
+#include "executor/supervisor/disk_watch.h"
 #include "executor/supervisor/output.h"
 #include "executor/supervisor/supervisor_setup.h"
 #include "executor/supervisor/worker_process.h"
@@ -32,9 +34,11 @@ struct supervisor {
     struct worker_process worker;
     viv_time retry_at;   /* of asking for a worker that could not be made */
     int stillborn;       /* workers in a row that ended before they were ready */
+    uint64_t oom_kills;  /* in the worker's cgroup, as far as they are told */
     bool variables_lost; /* and not yet told */
     bool announced;      /* the launcher knows that the sandbox is ready */
     struct call call;
+    struct disk_watch disk;
 };
 
 __attribute__((noreturn)) static void give_up(const struct viv_error *err) {
@@ -69,58 +73,28 @@ static void ask_for_worker(struct supervisor *self) {
     self->retry_at = viv_after_ms(WORKER_RETRY_MS);
 }
 
-/* Sends one frame of the running call; for collect_files(), too. */
-static int send_parts(void *context, uint8_t type, struct slice first,
-                      struct slice second) {
-    struct supervisor *self = context;
-
-    if (self->call.client_gone)
-        return -1;
-    return client_channel_send(&self->client, type, self->call.sequence, first, second);
-}
-
-static int send_frame(struct supervisor *self, uint8_t type, const void *data,
-                      size_t size) {
-    return send_parts(self, type, (struct slice){data, size}, (struct slice){0});
-}
-
 /* ---- a call ---- */
 
-static void refuse_call(struct supervisor *self) {
-    char payload[SESSION_REFUSED_SIZE];
+static struct answer answer_of(struct supervisor *self) {
+    return (struct answer){&self->call, &self->client};
+}
 
-    session_refused_put(payload, &self->call.upload.refused);
-    send_frame(self, SESSION_REFUSED, payload, sizeof payload);
-    client_channel_flush(&self->client);
+static void refuse_call(struct supervisor *self) {
+    struct answer answer = answer_of(self);
+
+    answer_refuse(&answer);
     call_end(&self->call);
 }
 
 /* Sends all that follows the output: the claims, the files, the verdict. */
 static void finish_call(struct supervisor *self, struct session_done *done,
                         struct slice claims) {
-    struct call *call = &self->call;
-    char payload[SESSION_DONE_SIZE];
-    const struct collection collection = {
-        .home = self->own.home,
-        .before = &call->before,
-        .max_files = call->exec.max_output_files,
-        .max_file_size = call->exec.max_file_size,
-        .max_total = call->exec.max_output_total,
-        .send = send_parts,
-        .context = self,
-    };
+    struct answer answer = answer_of(self);
 
-    done->runtime_ms = call_runtime_ms(call);
+    done->runtime_ms = call_runtime_ms(&self->call);
     output_pump_all(&self->worker, &self->call, &self->client);
-    if (claims.data && !call->client_gone)
-        send_frame(self, SESSION_RESULT, claims.data, claims.size);
-    if (!call->client_gone)
-        collect_files(&collection, &done->files_left_out, NULL);
-    call_fill_done(call, done);
     done->variables_lost = self->variables_lost;
-    session_done_put(payload, done);
-    if (send_frame(self, SESSION_DONE, payload, sizeof payload) == 0 &&
-        client_channel_flush(&self->client) == 0)
+    if (answer_finish(&answer, self->own.folders[SESSION_HOME_FOLDER], done, claims) == 0)
         self->variables_lost = false;
     call_end(&self->call);
 }
@@ -129,8 +103,11 @@ static void finish_call(struct supervisor *self, struct session_done *done,
  * no code of a user had run in it. The next one comes later. */
 static void replace_stillborn(struct supervisor *self) {
     char text[512];
+    struct worker_end end;
+    struct viv_error err;
 
-    worker_process_end(&self->worker);
+    if (worker_process_end(&self->worker, &self->own, &end, &err))
+        give_up(&err);
     ssize_t got = read(self->worker.output[1], text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
     viv_log_failure(VIV_LOG_ERROR, "worker_not_started", text, NULL);
@@ -140,12 +117,29 @@ static void replace_stillborn(struct supervisor *self) {
     self->retry_at = viv_after_ms(WORKER_RETRY_MS);
 }
 
+/* The kernel counts before it kills. */
+static bool was_killed_for_memory(struct supervisor *self) {
+    uint64_t kills;
+
+    if (self->own.events < 0 ||
+        session_cgroup_oom_kills(self->own.events, &kills, NULL) ||
+        kills == self->oom_kills)
+        return false;
+    self->oom_kills = kills;
+    return true;
+}
+
 /* Ends the worker, and the call that it ran with `outcome`, and asks for another one. */
 static void replace_worker(struct supervisor *self, enum session_outcome outcome) {
     struct session_done done = {.outcome = outcome};
     bool was_running = self->worker.state == WORKER_RUNNING;
-    struct worker_end end = worker_process_end(&self->worker);
+    struct worker_end end;
+    struct viv_error err;
 
+    if (worker_process_end(&self->worker, &self->own, &end, &err))
+        give_up(&err);
+    if (outcome == SESSION_CRASHED && was_killed_for_memory(self))
+        done.outcome = SESSION_OUT_OF_MEMORY;
     done.signal = (uint8_t)end.signal;
     done.status = (uint8_t)end.status;
     self->variables_lost = true;
@@ -165,7 +159,7 @@ static void start_call(struct supervisor *self) {
         return;
     }
     upload_clear(&call->upload);
-    if (home_snapshot_take(&call->before, self->own.home, &err))
+    if (home_snapshot_take(&call->before, self->own.folders[SESSION_HOME_FOLDER], &err))
         give_up(&err);
     output_pump_all(&self->worker, &self->call, &self->client);
     call->phase = CALL_RUNNING;
@@ -195,7 +189,8 @@ static void run_call(struct supervisor *self) {
 static int take_client_frame(struct supervisor *self, const struct frame *frame,
                              struct viv_error *err) {
     if (self->call.phase == CALL_NONE)
-        return call_begin(&self->call, self->own.home, frame, err);
+        return call_begin(&self->call, self->own.folders[SESSION_HOME_FOLDER], frame,
+                          err);
     if (frame->type != SESSION_RUN)
         return call_receive_file(&self->call, frame, err);
     if (self->call.phase != CALL_RECEIVING || frame->sequence != self->call.sequence)
@@ -289,6 +284,12 @@ static void take_channel(struct supervisor *self, int fd) {
         self->call.deadline = viv_now();
 }
 
+/* Nothing is stopped that runs no code of a user yet. */
+static void stop_worker(struct supervisor *self, enum session_outcome reason) {
+    if (self->worker.state == WORKER_IDLE || self->worker.state == WORKER_RUNNING)
+        replace_worker(self, reason);
+}
+
 static void read_launcher(struct supervisor *self) {
     struct control_message message;
     struct viv_error err;
@@ -306,11 +307,9 @@ static void read_launcher(struct supervisor *self) {
         worker_process_forget(&self->worker);
         self->retry_at = viv_after_ms(WORKER_RETRY_MS);
     } else if (message.what == CONTROL_TELL_FILES) {
-        tell_launcher(self, CONTROL_FILES, session_mounts_used(self->own.mounts));
-    } else if (message.what == CONTROL_STOP_FOR_MEMORY &&
-               (self->worker.state == WORKER_IDLE ||
-                self->worker.state == WORKER_RUNNING)) {
-        replace_worker(self, SESSION_OUT_OF_MEMORY);
+        tell_launcher(self, CONTROL_FILES, disk_watch_bytes(&self->disk));
+    } else if (message.what == CONTROL_STOP_FOR_MEMORY) {
+        stop_worker(self, SESSION_OUT_OF_MEMORY);
     }
 }
 
@@ -340,6 +339,21 @@ static void deadline_passed(struct supervisor *self) {
     } else {
         viv_fail(&err, VIV_SYSTEM, "no worker came");
         give_up(&err);
+    }
+}
+
+static void look_at_disk(struct supervisor *self) {
+    const struct viv_error far_too_full = {VIV_CAPACITY,
+                                           "the session fills the disk of the host"};
+
+    switch (disk_watch_look(&self->disk, self->call.phase == CALL_RUNNING)) {
+    case DISK_HAS_ROOM:
+        break;
+    case DISK_FULL:
+        stop_worker(self, SESSION_OUT_OF_DISK);
+        break;
+    case DISK_FAR_TOO_FULL:
+        give_up(&far_too_full);
     }
 }
 
@@ -377,22 +391,27 @@ static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_
     client_channel_flush_some(&self->client);
 }
 
-void supervisor_main(const struct settings *settings, int proc, int control) {
+void supervisor_main(const struct supervisor_start *start) {
     struct supervisor self = {0};
     struct pollfd watched[WATCHED_COUNT];
     struct viv_error err;
 
     client_channel_init(&self.client);
     worker_process_init(&self.worker);
-    if (supervisor_set_up(&self.own, settings, proc, control, &err))
+    if (supervisor_set_up(&self.own, start, &err))
         give_up(&err);
+    disk_watch_init(&self.disk, &self.own, start->settings);
     ask_for_worker(&self);
     for (;;) {
-        viv_time deadline = next_deadline(&self);
-        if (viv_now() >= deadline)
+        if (viv_now() >= next_deadline(&self))
             deadline_passed(&self);
+        if (viv_now() >= self.disk.look_at)
+            look_at_disk(&self);
         watch(&self, watched);
-        if (poll(watched, WATCHED_COUNT, viv_poll_timeout(next_deadline(&self))) > 0)
+        viv_time next = next_deadline(&self);
+        if (self.disk.look_at < next)
+            next = self.disk.look_at;
+        if (poll(watched, WATCHED_COUNT, viv_poll_timeout(next)) > 0)
             handle(&self, watched);
     }
 }

@@ -14,12 +14,15 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 
+#define REPORT_LIMIT_MS 10000
+
 void worker_process_init(struct worker_process *worker) {
     *worker = (struct worker_process){
         .pidfd = -1,
         .channel = -1,
         .reader = {.cap = worker_cap_to_supervisor},
         .output = {-1, -1},
+        .report = -1,
     };
 }
 
@@ -27,7 +30,8 @@ int worker_process_ask(struct worker_process *worker,
                        const struct supervisor_descriptors *descriptors,
                        struct viv_error *err) {
     const struct control_message message = {.what = CONTROL_SPAWN};
-    int channel[2], out[2], error[2], fds[SPAWN_FD_COUNT];
+    int channel[2], out[2], error[2], report[2], fds[SPAWN_FD_MAX];
+    CLEANUP(close_fd) int their_report = -1;
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel))
         return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
@@ -46,12 +50,20 @@ int worker_process_ask(struct worker_process *worker,
         io_set_nonblocking(worker->output[0], err) ||
         io_set_nonblocking(worker->output[1], err))
         return -1;
-    memcpy(fds, descriptors->namespaces, sizeof descriptors->namespaces);
+    if (isolation_has_namespaces(descriptors->tier)) {
+        memcpy(fds + SPAWN_NAMESPACES, descriptors->namespaces,
+               sizeof descriptors->namespaces);
+    } else {
+        if (pipe2(report, O_CLOEXEC))
+            return viv_fail(err, VIV_SYSTEM, "pipe: %m");
+        worker->report = report[0];
+        fds[SPAWN_REPORT] = their_report = report[1];
+    }
     fds[SPAWN_CHANNEL] = their_channel;
     fds[SPAWN_STDOUT] = their_out;
     fds[SPAWN_STDERR] = their_error;
     if (io_send_message(descriptors->control, &message, sizeof message, fds,
-                        SPAWN_FD_COUNT, err))
+                        spawn_fd_count(descriptors->tier), err))
         return -1;
     worker->state = WORKER_STARTING;
     worker->asked_for = viv_now();
@@ -67,7 +79,8 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
         return viv_fail(err, VIV_BAD_GATEWAY, "not the READY of a worker");
     pid_t pid = (pid_t)get_u32(frame->payload.data);
     /* ECHILD unless it is a child of this process. */
-    if (pid <= 1 || waitid(P_PID, (id_t)pid, &child, WEXITED | WNOHANG | WNOWAIT))
+    if (pid <= 1 || (worker->report < 0 &&
+                     waitid(P_PID, (id_t)pid, &child, WEXITED | WNOHANG | WNOWAIT)))
         return viv_fail(err, VIV_BAD_GATEWAY, "READY names no child");
     worker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (worker->pidfd < 0)
@@ -93,8 +106,8 @@ int worker_process_call(struct worker_process *worker, const struct worker_call 
 }
 
 void worker_process_interrupt(struct worker_process *worker) {
-    if (worker->pid > 0)
-        kill(worker->pid, SIGINT);
+    if (worker->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, worker->pidfd, SIGINT, NULL, 0);
     worker->interrupted = true;
 }
 
@@ -102,17 +115,23 @@ bool worker_process_has_ended(const struct worker_process *worker, viv_time dead
     return worker->pidfd >= 0 && io_wait(worker->pidfd, false, deadline, NULL) == 0;
 }
 
-struct worker_end worker_process_end(struct worker_process *worker) {
-    struct worker_end end = {.signal = SIGKILL};
+static struct worker_end end_of(int status) {
+    return (struct worker_end){
+        .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+        .status = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+    };
+}
+
+static void end_children(struct worker_process *worker, struct worker_end *end) {
     int status;
 
+    *end = (struct worker_end){.signal = SIGKILL};
     if (worker->pid > 0) {
         kill(worker->pid, SIGKILL);
         while (waitpid(worker->pid, &status, 0) < 0)
             if (errno != EINTR)
-                return end;
-        end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-        end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+                return;
+        *end = end_of(status);
         /* One that was given up before it became ready may have come later. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
@@ -123,12 +142,37 @@ struct worker_end worker_process_end(struct worker_process *worker) {
         while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
             ;
     }
-    return end;
+}
+
+/* The launcher kills and reaps it, and writes the status; a worker that ended by itself
+ * has it written already. */
+static int end_by_launcher(struct worker_process *worker, int control,
+                           struct worker_end *end, struct viv_error *err) {
+    const struct control_message please = {.what = CONTROL_END_WORKER};
+    int status;
+
+    if (io_send_message(control, &please, sizeof please, NULL, 0, err) ||
+        io_wait(worker->report, false, viv_after_ms(REPORT_LIMIT_MS), err))
+        return -1;
+    if (read(worker->report, &status, sizeof status) != sizeof status)
+        return viv_fail(err, VIV_SYSTEM, "the launcher lost the worker");
+    *end = end_of(status);
+    return 0;
+}
+
+int worker_process_end(struct worker_process *worker,
+                       const struct supervisor_descriptors *descriptors,
+                       struct worker_end *end, struct viv_error *err) {
+    if (worker->report >= 0)
+        return end_by_launcher(worker, descriptors->control, end, err);
+    end_children(worker, end);
+    return 0;
 }
 
 void worker_process_forget(struct worker_process *worker) {
     close_fd_cleanup(&worker->pidfd);
     close_fd_cleanup(&worker->channel);
+    close_fd_cleanup(&worker->report);
     close_fd_cleanup(&worker->output[0]);
     close_fd_cleanup(&worker->output[1]);
     frame_reader_clear(&worker->reader);

@@ -21,11 +21,12 @@ enum worker_state { WORKER_ABSENT, WORKER_STARTING, WORKER_IDLE, WORKER_RUNNING 
 struct worker_process {
     enum worker_state state;
     viv_time asked_for;
-    pid_t pid;   /* in the session's PID namespace; 0 until READY */
+    pid_t pid;   /* in the supervisor's PID namespace; 0 until READY */
     int pidfd;   /* readable when it has ended; -1 until READY */
     int channel; /* frames of worker_wire.h */
     struct frame_reader reader;
     int output[2];    /* read ends of its standard output and error */
+    int report;       /* where the launcher tells how it ended, or -1: it is our child */
     bool interrupted; /* since it was sent its last CALL */
 };
 
@@ -42,7 +43,8 @@ int worker_process_ask(struct worker_process *worker,
                        const struct supervisor_descriptors *descriptors,
                        struct viv_error *err);
 
-/* Takes READY. Fails when the frame does not name a child of this process. */
+/* Takes READY. Fails when the frame does not name a process, where workers are our children
+ * a child. */
 int worker_process_ready(struct worker_process *worker, const struct frame *frame,
                          struct viv_error *err);
 
@@ -57,9 +59,13 @@ void worker_process_interrupt(struct worker_process *worker);
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);
 
-/* Kills it if it lives, reaps every child, and tells how the worker ended. The output
- * stays open, to be read to its end, until worker_process_forget(). */
-struct worker_end worker_process_end(struct worker_process *worker);
+/* Kills it if it lives, reaps every child or has the launcher do that, and tells how the
+ * worker ended. The output stays open, to be read to its end, until
+ * worker_process_forget(). Fails when the launcher cannot tell that it ended: the sandbox
+ * must not be used any more. */
+int worker_process_end(struct worker_process *worker,
+                       const struct supervisor_descriptors *descriptors,
+                       struct worker_end *end, struct viv_error *err);
 
 /* Closes all; ABSENT afterwards. */
 void worker_process_forget(struct worker_process *worker);

@@ -134,13 +134,15 @@ int python_start(const char *preload, struct viv_error *err) {
 /*
  * The child of a process that forks into another PID namespace would have that process
  * for its parent. It shall have the namespace's PID 1: so a process in between forks it
- * and ends, and the kernel gives it to the reaper of its namespace (pid_namespaces(7)).
- * The one in between shares this process's memory (vfork(2)), so that only one copy of
+ * and ends, and the kernel gives it to the reaper of its namespace (pid_namespaces(7)),
+ * or in ours to the launcher, which has asked for that (prctl(2),
+ * PR_SET_CHILD_SUBREAPER). The one in between shares this process's memory (vfork(2)), so that only one copy of
  * the page tables is made.
  */
-__attribute__((noinline)) static int fork_through_vfork(void) {
+__attribute__((noinline)) static pid_t fork_through_vfork(void) {
     int status;
     volatile int failed = 0;
+    volatile pid_t made = 0;
     pid_t between = vfork();
 
     if (between == 0) {
@@ -148,6 +150,7 @@ __attribute__((noinline)) static int fork_through_vfork(void) {
         if (child == 0)
             return 0;
         failed = child < 0 ? errno : 0;
+        made = child;
         _exit(0);
     }
     if (between < 0)
@@ -155,12 +158,12 @@ __attribute__((noinline)) static int fork_through_vfork(void) {
     while (waitpid(between, &status, 0) < 0 && errno == EINTR)
         ;
     errno = failed;
-    return failed ? -1 : 1;
+    return made;
 }
 
-int python_fork_orphan(void) {
+pid_t python_fork_orphan(void) {
     PyOS_BeforeFork();
-    int result = fork_through_vfork();
+    pid_t result = fork_through_vfork();
     int error = errno;
     if (result == 0) {
         PyOS_AfterFork_Child();
@@ -172,8 +175,10 @@ int python_fork_orphan(void) {
     return result;
 }
 
-int python_begin(struct viv_error *err) {
-    CLEANUP(drop_reference) PyObject *done = PyObject_CallMethod(runner, "begin", NULL);
+int python_begin(bool home_is_here, struct viv_error *err) {
+    CLEANUP(drop_reference)
+    PyObject *done =
+        PyObject_CallMethod(runner, "begin", "O", home_is_here ? Py_True : Py_False);
 
     return done ? 0 : fail_with_exception(err, "begin");
 }

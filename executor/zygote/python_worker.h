@@ -19,12 +19,14 @@
 int python_start(const char *preload, struct viv_error *err);
 
 /* fork(2) as Python needs it, with the child in the PID namespace that the caller has set
- * for its children, and with that namespace's PID 1 as its parent. Returns 0 in the
- * child; in the parent 1, or -1 with errno. */
-int python_fork_orphan(void);
+ * for its children, and with that namespace's PID 1 as its parent; in the caller's own
+ * namespace with its child subreaper. Returns 0 in the child; in the caller the child as
+ * the caller's PID namespace knows it, or -1 with errno. */
+pid_t python_fork_orphan(void);
 
-/* The first thing in a worker: everything that must differ between two sessions. */
-int python_begin(struct viv_error *err);
+/* The first thing in a worker: everything that must differ between two sessions.
+ * `home_is_here`: the home is the current folder and not SESSION_HOME. */
+int python_begin(bool home_is_here, struct viv_error *err);
 
 /* One call. `standard_input` with data NULL is none. Appends the claims to `claims`. */
 int python_run(const struct worker_call *call, struct slice code,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker: a fork of the zygote that joins a session's namespaces, gives up all rights,
- * and then runs the code of a user, call after call, until it is killed.
+ * A worker: a fork of the zygote that joins a session's namespaces or enters its slot, gives
+ * up all rights, and then runs the code of a user, call after call, until it is killed.
  */
 #ifndef VIV_WORKER_H
 #define VIV_WORKER_H
@@ -9,10 +9,11 @@
 #include "executor/control.h"
 #include "executor/seccomp/filter.h"
 
-/* For the child of python_fork_orphan(). `fds` are those of the request. Never
- * returns. */
-__attribute__((noreturn)) void worker_main(const struct spawn_request *request,
-                                           const int fds[SPAWN_FD_COUNT],
-                                           const struct seccomp_filter *filter);
+/* For the child of python_fork_orphan(). `fds` are the `fd_count` ones of the request.
+ * Never returns. */
+__attribute__((noreturn)) void worker_main(enum isolation_tier tier,
+                                           const struct spawn_request *request,
+                                           const int fds[], size_t fd_count,
+                                           struct seccomp_filter *filter);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * vivarium-zygote: the warm interpreter that workers are forked from. Started by the
- * launcher in the template root, with one capability, an environment of our own and its
- * socket as descriptor 3. It runs no code of a user and has one thread.
+ * launcher in a root like that of the sessions, with the capabilities that forking them
+ * takes, an environment of our own and its socket as descriptor 3. It runs no code of a
+ * user and has one thread.
  *
- *     vivarium-zygote PRELOAD LOG_LEVEL
+ *     vivarium-zygote PRELOAD LOG_LEVEL TIER REFUSED_SYSTEM_CALLS
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -25,12 +26,18 @@
 
 #define LAUNCHER 3 /* descriptor */
 
-/* Makes the one capability effective, or only permitted. */
-static int set_effective(bool effective, struct viv_error *err) {
+struct zygote {
+    enum isolation_tier tier;
+    struct seccomp_filter filter; /* of the workers */
+};
+
+/* Makes its capabilities effective, or only permitted. */
+static int set_effective(enum isolation_tier tier, bool effective,
+                         struct viv_error *err) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct sets[2] = {0};
 
-    sets[0].permitted = 1U << CAP_SYS_ADMIN;
+    sets[0].permitted = (uint32_t)zygote_capabilities(tier);
     sets[0].effective = effective ? sets[0].permitted : 0;
     if (syscall(SYS_capset, &header, sets))
         return viv_fail(err, VIV_SYSTEM, "capset: %m");
@@ -38,45 +45,55 @@ static int set_effective(bool effective, struct viv_error *err) {
 }
 
 /* While libraries are imported, nothing is effective. */
-static int drop_until_needed(struct viv_error *err) {
+static int drop_until_needed(enum isolation_tier tier, struct viv_error *err) {
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
         return viv_fail(err, VIV_SYSTEM, "clear ambient capabilities: %m");
-    return set_effective(false, err);
+    return set_effective(tier, false, err);
 }
 
-/* Returns 0 in the worker; in the zygote 1, or -1 with errno. */
-static int fork_worker(const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
-    if (set_effective(true, err))
+/* Returns 0 in the worker; in the zygote the worker's process, or -1 with errno. */
+static pid_t fork_worker(const struct zygote *self, const int *fds,
+                         struct viv_error *err) {
+    if (set_effective(self->tier, true, err))
         return -1;
     /* For children only: setns(2). */
-    int result = setns(fds[NAMESPACE_PID], CLONE_NEWPID) ? -1 : python_fork_orphan();
+    bool failed = isolation_has_namespaces(self->tier) &&
+                  setns(fds[SPAWN_NAMESPACES + NAMESPACE_PID], CLONE_NEWPID);
+    pid_t worker = failed ? -1 : python_fork_orphan();
     int error = errno;
-    if (result != 0 && set_effective(false, err))
+    if (worker != 0 && set_effective(self->tier, false, err))
         return -1;
     errno = error;
-    return result;
+    return worker;
 }
 
-static void serve_one(const struct seccomp_filter *filter) {
+static bool is_fd_count(enum isolation_tier tier, size_t count) {
+    size_t needed = spawn_fd_count(tier);
+
+    return count == needed || (needed == SPAWN_CGROUP && count == SPAWN_FD_MAX);
+}
+
+static void serve_one(struct zygote *self) {
     struct spawn_request request;
     struct viv_error err;
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_FD_MAX];
     size_t fd_count;
     ssize_t got = io_receive_message(LAUNCHER, &request, sizeof request, fds,
-                                     SPAWN_FD_COUNT, &fd_count, &err);
+                                     SPAWN_FD_MAX, &fd_count, &err);
 
     if (got == 0)
         _exit(EXIT_SUCCESS); /* the launcher is gone */
-    if (got != sizeof request || fd_count != SPAWN_FD_COUNT) {
+    if (got != sizeof request || !is_fd_count(self->tier, fd_count)) {
         viv_log_failure(VIV_LOG_ERROR, "zygote_ends", "a message that is no request",
                         NULL);
         _exit(EXIT_FAILURE);
     }
-    int result = fork_worker(fds, &err);
-    if (result == 0)
-        worker_main(&request, fds, filter);
+    pid_t worker = fork_worker(self, fds, &err);
+    if (worker == 0)
+        worker_main(self->tier, &request, fds, fd_count, &self->filter);
     struct spawn_reply reply = {.sandbox = request.sandbox,
-                                .failed = result < 0 ? errno : 0};
+                                .failed = worker < 0 ? errno : 0,
+                                .worker = worker > 0 ? worker : 0};
     for (size_t i = 0; i < fd_count; i++)
         close(fds[i]);
     if (io_send_message(LAUNCHER, &reply, sizeof reply, NULL, 0, &err))
@@ -92,27 +109,42 @@ static void settle_heap(void) {
     free(large);
 }
 
-int main(int argument_count, char **arguments) {
-    const struct worker_filter_options options = {.kill = KILL_IN_PID_NAMESPACE};
-    const struct spawn_reply ready = {0};
-    struct seccomp_filter filter;
-    struct viv_error err;
+static int prepare(struct zygote *self, const char *preload, const char *refuse,
+                   struct viv_error *err) {
+    const struct worker_filter_options options = {
+        .kill =
+            isolation_has_namespaces(self->tier) ? KILL_IN_PID_NAMESPACE : KILL_SELF_ONLY,
+        .refuse_path_modes = self->tier == ISOLATION_MINIMAL,
+        .refuse = refuse,
+    };
 
-    if (argument_count != 3) {
+    if (drop_until_needed(self->tier, err) ||
+        worker_filter_build(&self->filter, &options, err) || python_start(preload, err))
+        return -1;
+    settle_heap();
+    return 0;
+}
+
+int main(int argument_count, char **arguments) {
+    const struct spawn_reply ready = {0};
+    struct zygote self = {0};
+    struct viv_error err;
+    int tier = argument_count == 5 ? isolation_of_name(arguments[3]) : -1;
+
+    if (tier < 0) {
         fprintf(stderr, "vivarium-zygote is started by vivarium-executor.\n");
         return EXIT_FAILURE;
     }
+    self.tier = (enum isolation_tier)tier;
     int level = viv_log_level_of(arguments[2]);
     if (level >= 0)
         viv_log_set_level((enum viv_log_level)level);
-    if (drop_until_needed(&err) || worker_filter_build(&filter, &options, &err) ||
-        python_start(arguments[1], &err)) {
+    if (prepare(&self, arguments[1], arguments[4], &err)) {
         viv_log_failure(VIV_LOG_ERROR, "zygote_not_started", err.message, NULL);
         return EXIT_FAILURE;
     }
-    settle_heap();
     if (io_send_message(LAUNCHER, &ready, sizeof ready, NULL, 0, &err))
         return EXIT_FAILURE;
     for (;;)
-        serve_one(&filter);
+        serve_one(&self);
 }

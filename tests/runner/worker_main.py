@@ -66,7 +66,7 @@ def become_worker(runner, fds, order):
     os.closerange(3, channel)
     os.closerange(channel + 1, 1024)
     os.chdir(order["home"])
-    runner.HOME = order["home"]
+    runner._home = order["home"]
     if "memory" in order:
         resource.setrlimit(resource.RLIMIT_AS, (order["memory"], order["memory"]))
     run = runner.run

@@ -84,7 +84,7 @@ NAMESPACES = {
                                 "supervisor"),
     "worker": dict.fromkeys(("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"), "supervisor"),
 }
-SECCOMP = {"keeper": 0, "launcher": 0, "zygote": 0, "supervisor": 0, "worker": 2}
+SECCOMP = {"keeper": 0, "launcher": 0, "zygote": 0, "supervisor": 2, "worker": 2}
 # whether processes of the same user may look into it; of root's keeper it cannot be seen
 DUMPABLE = {"launcher": True, "zygote": True, "supervisor": False, "worker": False}
 # the root folder
@@ -283,7 +283,7 @@ def test_descriptors_of_a_supervisor(table):
                    if number > 2)
     assert kinds == sorted([
         "user", "pid", "mnt", "net", "ipc", "uts", "cgroup",  # for its next worker to join
-        "/home/earth", "/home/earth", "/tmp", "/dev/shm",  # to walk, and to see how full they are
+        "/home/earth", "/tmp", "/dev/shm",  # to walk, and to see how full they are
         "socket",  # to the launcher
         "socket",  # to its client
         "socket", "pipe", "pipe", "anon_inode"])  # to its worker, and the worker itself

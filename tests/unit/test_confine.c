@@ -131,7 +131,7 @@ static int become_user(void *context) {
 
     (void)context;
     child_unshare(0, SESSION_UID);
-    REQUIRE(confine_become_session_user(NULL) == 0);
+    REQUIRE(confine_become_user(SESSION_UID, SESSION_UID, NULL) == 0);
     REQUIRE(getresuid(&ids[0], &ids[1], &ids[2]) == 0);
     REQUIRE(ids[0] == SESSION_UID && ids[1] == SESSION_UID && ids[2] == SESSION_UID);
     REQUIRE(getresgid(&ids[0], &ids[1], &ids[2]) == 0);
@@ -144,7 +144,7 @@ static int become_a_user_that_is_not_mapped(void *context) {
 
     (void)context;
     child_unshare(0, 0);
-    REQUIRE(confine_become_session_user(&err) == -1);
+    REQUIRE(confine_become_user(SESSION_UID, SESSION_UID, &err) == -1);
     REQUIRE(err.code == VIV_SYSTEM && strstr(err.message, "setresgid"));
     return 0;
 }

@@ -43,7 +43,7 @@ static int worker_files(void *context) {
     REQUIRE(mkfifo(SESSION_HOME "/fifo", 0600) == 0);
     REQUIRE(may_open("/dev/null", O_RDWR) && may_open("/dev/urandom", O_WRONLY));
 
-    REQUIRE(landlock_restrict_worker(NULL) == 0);
+    REQUIRE(landlock_restrict_worker(ISOLATION_ISOLATED, NULL) == 0);
 
     REQUIRE(may_open("/home/other/file", O_RDONLY));
     REQUIRE(!may_open("/home/other/file", O_WRONLY) && errno == EACCES);
@@ -62,7 +62,7 @@ static int worker_own_places(void *context) {
 
     (void)context;
     make_places();
-    REQUIRE(landlock_restrict_worker(NULL) == 0);
+    REQUIRE(landlock_restrict_worker(ISOLATION_ISOLATED, NULL) == 0);
     for (size_t i = 0; i < COUNT_OF(places); i++) {
         REQUIRE(chdir(places[i]) == 0);
         REQUIRE(may_open("a", NEW_FILE) && mkdir("folder", 0700) == 0);
@@ -83,7 +83,7 @@ static int worker_reaches_nobody(void *context) {
     (void)context;
     REQUIRE(kill(outside, 0) == 0);
     make_places();
-    REQUIRE(landlock_restrict_worker(NULL) == 0);
+    REQUIRE(landlock_restrict_worker(ISOLATION_ISOLATED, NULL) == 0);
     REQUIRE(kill(getpid(), 0) == 0);
     if (landlock_abi() >= 6)
         REQUIRE(kill(outside, 0) == -1 && errno == EPERM);
@@ -99,7 +99,7 @@ static int supervisor_reaches_the_home(void *context) {
 
     (void)context;
     make_places();
-    REQUIRE(landlock_restrict_supervisor(NULL) == 0);
+    REQUIRE(landlock_restrict_supervisor(ISOLATION_ISOLATED, NULL) == 0);
     REQUIRE(may_open(SESSION_HOME "/a", NEW_FILE) &&
             may_open(SESSION_HOME "/a", O_RDONLY));
     REQUIRE(!may_open("/home/other/file", O_RDONLY) && errno == EACCES);

@@ -5,7 +5,7 @@
 
 #include "common/cleanup.h"
 #include "executor/control.h"
-#include "executor/launcher/session_root.h"
+#include "executor/session_root.h"
 #include "executor/launcher/slot_tree.h"
 #include "tests/unit/child.h"
 #include "tests/unit/scratch.h"

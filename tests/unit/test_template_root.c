@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "executor/control.h"
-#include "executor/launcher/session_root.h"
+#include "executor/session_root.h"
 #include "executor/launcher/template_root.h"
 #include "tests/unit/child.h"
 

@@ -42,6 +42,7 @@ static struct bench bench_new(void) {
     int pair[2];
 
     REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+    bench.own.tier = ISOLATION_ISOLATED;
     bench.own.control = pair[0];
     bench.launcher = pair[1];
     for (int i = 0; i < NAMESPACE_COUNT; i++)
@@ -51,23 +52,23 @@ static struct bench bench_new(void) {
 }
 
 /* Asks, and takes the request as the launcher does. */
-static void ask(struct bench *bench, int fds[SPAWN_FD_COUNT]) {
+static void ask(struct bench *bench, int fds[SPAWN_CGROUP]) {
     struct control_message message;
     size_t count;
 
     REQUIRE(worker_process_ask(&bench->worker, &bench->own, NULL) == 0);
     REQUIRE(io_receive_message(bench->launcher, &message, sizeof message, fds,
-                               SPAWN_FD_COUNT, &count, NULL) == sizeof message);
-    REQUIRE(message.what == CONTROL_SPAWN && count == SPAWN_FD_COUNT);
+                               SPAWN_CGROUP, &count, NULL) == sizeof message);
+    REQUIRE(message.what == CONTROL_SPAWN && count == SPAWN_CGROUP);
 }
 
-static void close_all(const int fds[SPAWN_FD_COUNT]) {
-    for (int i = 0; i < SPAWN_FD_COUNT; i++)
+static void close_all(const int fds[SPAWN_CGROUP]) {
+    for (int i = 0; i < SPAWN_CGROUP; i++)
         close(fds[i]);
 }
 
 /* Forks a worker that keeps its ends and waits to be killed, or ends with a status. */
-static pid_t fork_worker(const int fds[SPAWN_FD_COUNT], int status) {
+static pid_t fork_worker(const int fds[SPAWN_CGROUP], int status) {
     pid_t child = fork();
 
     REQUIRE(child >= 0);
@@ -82,6 +83,14 @@ static pid_t fork_worker(const int fds[SPAWN_FD_COUNT], int status) {
     return child;
 }
 
+/* Ends it, and tells how it ended. */
+static struct worker_end end(struct bench *bench) {
+    struct worker_end end;
+
+    REQUIRE(worker_process_end(&bench->worker, &bench->own, &end, NULL) == 0);
+    return end;
+}
+
 static int say_ready(struct bench *bench, uint8_t type, uint32_t pid, size_t size) {
     char payload[8] = {0};
     struct frame frame = {type, 0, {payload, size}};
@@ -92,7 +101,7 @@ static int say_ready(struct bench *bench, uint8_t type, uint32_t pid, size_t siz
 
 static int body_asks(void) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
     char byte;
 
     REQUIRE(bench.worker.state == WORKER_ABSENT);
@@ -141,7 +150,7 @@ static void a_failed_request_leaves_nothing(void **state) {
 
 static int body_ready(void) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
 
     ask(&bench, fds);
     pid_t worker = fork_worker(fds, -1);
@@ -160,7 +169,7 @@ static void takes_the_ready_of_its_child(void **state) {
 
 static int body_other_ready(void) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT], ends[2];
+    int fds[SPAWN_CGROUP], ends[2];
     uint32_t grandchild;
 
     ask(&bench, fds);
@@ -201,7 +210,7 @@ static int body_calls(void) {
     struct frame frame;
     struct worker_call got;
     struct slice code, input;
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
 
     ask(&bench, fds);
     bench.worker.state = WORKER_IDLE;
@@ -242,7 +251,7 @@ static bool tells_of_late_interrupt(struct bench *bench, int channel) {
 
 static int body_interrupts(void) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
 
     ask(&bench, fds);
     int channel = fcntl(fds[SPAWN_CHANNEL], F_DUPFD_CLOEXEC, 0);
@@ -253,7 +262,7 @@ static int body_interrupts(void) {
     REQUIRE(worker_process_has_ended(&bench.worker, viv_after_ms(60000)));
     REQUIRE(tells_of_late_interrupt(&bench, channel));
     REQUIRE(!tells_of_late_interrupt(&bench, channel));
-    REQUIRE(worker_process_end(&bench.worker).signal == SIGINT);
+    REQUIRE(end(&bench).signal == SIGINT);
     /* It is of this worker, not of the next one. */
     worker_process_interrupt(&bench.worker);
     worker_process_forget(&bench.worker);
@@ -268,7 +277,7 @@ static void an_interrupt_is_told_with_the_next_call(void **state) {
 
 static struct worker_end end_of(int status, int number) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
 
     ask(&bench, fds);
     pid_t worker = fork_worker(fds, status);
@@ -277,30 +286,30 @@ static struct worker_end end_of(int status, int number) {
         REQUIRE(kill(worker, number) == 0);
     if (status >= 0 || (number && number != SIGSTOP))
         REQUIRE(worker_process_has_ended(&bench.worker, viv_after_ms(60000)));
-    struct worker_end end = worker_process_end(&bench.worker);
+    struct worker_end ended = end(&bench);
     REQUIRE(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
     int before = open_descriptors();
     worker_process_forget(&bench.worker);
     REQUIRE(open_descriptors() == before - 4);
     REQUIRE(bench.worker.state == WORKER_ABSENT && bench.worker.pid == 0);
-    return end;
+    return ended;
 }
 
 static int body_ends(void) {
-    struct worker_end end = end_of(0, 0);
+    struct worker_end ended = end_of(0, 0);
 
-    REQUIRE(end.signal == 0 && end.status == 0);
-    end = end_of(3, 0);
-    REQUIRE(end.signal == 0 && end.status == 3);
-    end = end_of(255, 0);
-    REQUIRE(end.signal == 0 && end.status == 255);
-    end = end_of(-1, SIGSEGV);
-    REQUIRE(end.signal == SIGSEGV);
-    end = end_of(-1, 0);
-    REQUIRE(end.signal == SIGKILL);
+    REQUIRE(ended.signal == 0 && ended.status == 0);
+    ended = end_of(3, 0);
+    REQUIRE(ended.signal == 0 && ended.status == 3);
+    ended = end_of(255, 0);
+    REQUIRE(ended.signal == 0 && ended.status == 255);
+    ended = end_of(-1, SIGSEGV);
+    REQUIRE(ended.signal == SIGSEGV);
+    ended = end_of(-1, 0);
+    REQUIRE(ended.signal == SIGKILL);
     /* A stopped process is killed like any other. */
-    end = end_of(-1, SIGSTOP);
-    REQUIRE(end.signal == SIGKILL);
+    ended = end_of(-1, SIGSTOP);
+    REQUIRE(ended.signal == SIGKILL);
     return 0;
 }
 
@@ -312,7 +321,7 @@ static void tells_how_a_worker_ended(void **state) {
 /* One that never said its number is killed with all others that are there. */
 static int body_ends_stillborn(void) {
     struct bench bench = bench_new();
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_CGROUP];
 
     ask(&bench, fds);
     pid_t one = fork_worker(fds, -1);
@@ -320,8 +329,8 @@ static int body_ends_stillborn(void) {
     if (other == 0)
         for (;;)
             pause();
-    struct worker_end end = worker_process_end(&bench.worker);
-    REQUIRE(end.signal == SIGKILL);
+    struct worker_end ended = end(&bench);
+    REQUIRE(ended.signal == SIGKILL);
     REQUIRE(kill(one, 0) == -1 && errno == ESRCH);
     REQUIRE(kill(other, 0) == -1 && errno == ESRCH);
     REQUIRE(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);

@@ -38,9 +38,9 @@ static void an_answer_closes_the_descriptors(void **state) {
     assert_int_equal(spawn(1), 0);
     assert_int_equal(spawn(2), 0);
     assert_int_equal(asked(0) + asked(0), 3);
-    assert_int_equal(open_descriptors(), before + 2 * SPAWN_FD_COUNT);
+    assert_int_equal(open_descriptors(), before + 2 * SPAWN_FD_MAX);
     say(0, 1, 0);
-    assert_int_equal(open_descriptors(), before + SPAWN_FD_COUNT);
+    assert_int_equal(open_descriptors(), before + SPAWN_FD_MAX);
     assert_int_equal(bench->not_made, 0);
 }
 
@@ -53,7 +53,7 @@ static void a_failure_is_told_before_the_descriptors_are_closed(void **state) {
     assert_int_equal(asked(0), 5);
     say(0, 5, EAGAIN);
     assert_int_equal(bench->not_made, 5);
-    assert_int_equal(bench->open_then, before + SPAWN_FD_COUNT);
+    assert_int_equal(bench->open_then, before + SPAWN_FD_MAX);
     assert_int_equal(open_descriptors(), before);
 }
 
@@ -63,10 +63,10 @@ static void a_sandbox_has_few_requests(void **state) {
     for (int i = 0; i < 4; i++)
         assert_int_equal(spawn(1), 0);
     assert_int_equal(spawn(1), -1);
-    assert_int_equal(open_descriptors(), before + 4 * SPAWN_FD_COUNT);
+    assert_int_equal(open_descriptors(), before + 4 * SPAWN_FD_MAX);
     assert_int_equal(spawn(2), 0);
     zygotes_forget(&bench->zygotes, 1);
-    assert_int_equal(open_descriptors(), before + SPAWN_FD_COUNT);
+    assert_int_equal(open_descriptors(), before + SPAWN_FD_MAX);
     assert_int_equal(spawn(1), 0);
 }
 
@@ -78,7 +78,7 @@ static void what_waits_for_an_ended_sandbox_is_dropped(void **state) {
         assert_int_equal(spawn(sandbox), 0);
     zygotes_forget(&bench->zygotes, 2);
     zygotes_forget(&bench->zygotes, 77);
-    assert_int_equal(open_descriptors(), before + 2 * SPAWN_FD_COUNT);
+    assert_int_equal(open_descriptors(), before + 2 * SPAWN_FD_MAX);
     say(0, 0, 0);
     /* One that is under way is answered still. */
     zygotes_forget(&bench->zygotes, 1);

@@ -58,9 +58,8 @@ int zygote_process_start(struct zygote_process *zygote, const struct zygote_setu
 }
 
 int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *request,
-                       const int fds[SPAWN_FD_COUNT], struct viv_error *err) {
-    return io_send_message(zygote->socket, request, sizeof *request, fds, SPAWN_FD_COUNT,
-                           err);
+                       const int fds[], size_t count, struct viv_error *err) {
+    return io_send_message(zygote->socket, request, sizeof *request, fds, count, err);
 }
 
 enum zygote_message zygote_process_receive(struct zygote_process *zygote,
@@ -84,11 +83,13 @@ void zygote_process_close(struct zygote_process *zygote) {
 
 /* ---- the bench ---- */
 
-static inline void note_not_made(void *context, uint64_t sandbox, int error) {
+static inline void note_answer(void *context, const struct spawn_reply *reply) {
     assert_ptr_equal(context, bench);
-    assert_int_equal(error, EAGAIN);
+    if (!reply->failed)
+        return;
+    assert_int_equal(reply->failed, EAGAIN);
     bench->open_then = open_descriptors();
-    bench->not_made = sandbox;
+    bench->not_made = reply->sandbox;
 }
 
 static inline int set_up(void **state) {
@@ -96,8 +97,9 @@ static inline int set_up(void **state) {
     bench = viv_xcalloc(1, sizeof *bench);
     settings_init(&bench->settings);
     bench->setup.settings = &bench->settings;
+    bench->setup.tier = ISOLATION_ISOLATED;
     assert_int_equal(event_loop_init(&bench->loop, NULL), 0);
-    zygotes_init(&bench->zygotes, &bench->setup, &bench->loop, note_not_made, bench);
+    zygotes_init(&bench->zygotes, &bench->setup, &bench->loop, note_answer, bench);
     return 0;
 }
 
@@ -118,12 +120,12 @@ static inline int tear_down(void **state) {
 }
 
 static inline int spawn(uint64_t sandbox) {
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_FD_MAX];
 
-    for (int i = 0; i < SPAWN_FD_COUNT; i++)
+    for (int i = 0; i < SPAWN_FD_MAX; i++)
         fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int failed = zygotes_spawn(&bench->zygotes, sandbox, fds, NULL);
-    for (int i = 0; failed && i < SPAWN_FD_COUNT; i++)
+    int failed = zygotes_spawn(&bench->zygotes, sandbox, 0, fds, SPAWN_FD_MAX, NULL);
+    for (int i = 0; failed && i < SPAWN_FD_MAX; i++)
         close(fds[i]);
     return failed;
 }
@@ -131,21 +133,21 @@ static inline int spawn(uint64_t sandbox) {
 /* The sandbox of the next request that a zygote has; 0: none. */
 static inline uint64_t asked(int zygote) {
     struct spawn_request request;
-    int fds[SPAWN_FD_COUNT];
+    int fds[SPAWN_FD_MAX];
     size_t count;
 
     if (io_receive_message(bench->far[zygote], &request, sizeof request, fds,
-                           SPAWN_FD_COUNT, &count, NULL) != sizeof request)
+                           SPAWN_FD_MAX, &count, NULL) != sizeof request)
         return 0;
-    assert_int_equal(count, SPAWN_FD_COUNT);
-    for (int i = 0; i < SPAWN_FD_COUNT; i++)
+    assert_int_equal(count, SPAWN_FD_MAX);
+    for (int i = 0; i < SPAWN_FD_MAX; i++)
         close(fds[i]);
     return request.sandbox;
 }
 
 /* What a zygote says, with what comes of it; sandbox 0: it is ready. */
 static inline void say(int zygote, uint64_t sandbox, int failed) {
-    const struct spawn_reply reply = {sandbox, failed};
+    const struct spawn_reply reply = {.sandbox = sandbox, .failed = failed};
 
     assert_int_equal(
         io_send_message(bench->far[zygote], &reply, sizeof reply, NULL, 0, NULL), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "executor/launcher/session_root.h"
+#include "executor/session_root.h"
 
 #include "executor/control.h"
 
