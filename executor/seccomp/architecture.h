@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a filter must know of an architecture. A filter is loaded on the one that runs it; it can
- * be built for each, so that the tests see the programs of all.
+ * What a filter must know of an architecture. A filter is loaded on the one that runs it;
+ * it can be built for each, so that the tests see the programs of all.
  */
 #ifndef VIV_SECCOMP_ARCHITECTURE_H
 #define VIV_SECCOMP_ARCHITECTURE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a filter of rules, by libseccomp. What no rule names fails with EPERM; a foreign ABI kills
- * the process. A rule for a call that the architecture does not have is passed over, and one for
- * a call of `left_out` as well: an added refusal is a rule that is not made, for libseccomp takes
- * no second, contrary rule for a call.
+ * Makes a filter of rules, by libseccomp. What no rule names fails with EPERM; a foreign
+ * ABI kills the process. A rule for a call that the architecture does not have is passed
+ * over, and one for a call of `left_out` as well: an added refusal is a rule that is not
+ * made, for libseccomp takes no second, contrary rule for a call.
  *
  *     CLEANUP(filter_builder) struct filter_builder builder = {.architecture = ...};
  *     if (filter_builder_open(&builder, err) || filter_builder_allow(...) || ...)
@@ -30,8 +30,8 @@ int filter_builder_open(struct filter_builder *builder, struct viv_error *err);
 int filter_builder_allow(struct filter_builder *builder, const char *const *names,
                          struct viv_error *err);
 
-/* Allows one call whose arguments pass all `count` tests. Several rules for one call: when one of
- * them holds. */
+/* Allows one call whose arguments pass all `count` tests. Several rules for one call:
+ * when one of them holds. */
 int filter_builder_allow_if(struct filter_builder *builder, const char *name,
                             unsigned count, const struct scmp_arg_cmp *tests,
                             struct viv_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A filter of system calls: a program of classic BPF, seccomp(2). What it allows is said by
- * worker_filter.h and supervisor_filter.h, which build it.
+ * A filter of system calls: a program of classic BPF, seccomp(2). What it allows is said
+ * by worker_filter.h and supervisor_filter.h, which build it.
  */
 #ifndef VIV_SECCOMP_FILTER_H
 #define VIV_SECCOMP_FILTER_H
@@ -16,8 +16,8 @@ struct seccomp_filter {
     unsigned short own_pid; /* the instruction that has the process's id; 0: none has */
 };
 
-/* Loads it into all threads of the calling process, which has set no_new_privs. It cannot be
- * taken off. */
+/* Loads it into all threads of the calling process, which has set no_new_privs. It cannot
+ * be taken off. */
 int seccomp_filter_load(const struct seccomp_filter *filter, struct viv_error *err);
 
 void seccomp_filter_clear(struct seccomp_filter *filter);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of the setting seccomp_refuse: system calls for which no rule is made, so that they
- * fail as all do that are not on a list. Names are divided by commas or blanks. NULL is the empty
- * list.
+ * The names of the setting seccomp_refuse: system calls for which no rule is made, so
+ * that they fail as all do that are not on a list. Names are divided by commas or blanks.
+ * NULL is the empty list.
  */
 #ifndef VIV_SECCOMP_REFUSALS_H
 #define VIV_SECCOMP_REFUSALS_H

@@ -11,8 +11,8 @@
 #include "common/sanitizer.h"
 #include "executor/seccomp/builder.h"
 
-/* A call that a platform does not have is passed over. What glibc makes of a function differs
- * between its versions and architectures: both forms are here. */
+/* A call that a platform does not have is passed over. What glibc makes of a function
+ * differs between its versions and architectures: both forms are here. */
 static const char *const allowed[] = {
     /* data of open files, channels and pipes */
     "read",
@@ -80,10 +80,12 @@ static int allow_commands(struct filter_builder *builder, struct viv_error *err)
 
 /* Whom: the kernel decides, by the user and the PID namespace. */
 static int allow_signals(struct filter_builder *builder, struct viv_error *err) {
-    if (filter_builder_allow_if(builder, "kill", 1,
-                                &SCMP_A1_64(SCMP_CMP_EQ, SIGKILL, 0), err) ||
-        filter_builder_allow_if(builder, "pidfd_send_signal", 1,
-                                &SCMP_A1_64(SCMP_CMP_EQ, SIGINT, 0), err))
+    const struct scmp_arg_cmp interrupt[] = {SCMP_A1_64(SCMP_CMP_EQ, SIGINT, 0),
+                                             SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
+
+    if (filter_builder_allow_if(builder, "kill", 1, &SCMP_A1_64(SCMP_CMP_EQ, SIGKILL, 0),
+                                err) ||
+        filter_builder_allow_if(builder, "pidfd_send_signal", 2, interrupt, err))
         return -1;
     return filter_builder_allow_if(builder, "tgkill", 1,
                                    &SCMP_A2_64(SCMP_CMP_EQ, SIGABRT, 0), err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls that the supervisor of a sandbox makes once it is set up. It takes frames from
- * a worker that runs anything; a fault in it must not be worth more than what it does anyway: no
- * program, no process, no socket, no executable memory, no mapped file, no right. docs/security.md
- * has the list and its reasons.
+ * The system calls that the supervisor of a sandbox makes once it is set up. It takes
+ * frames from a worker that runs anything; a fault in it must not be worth more than what
+ * it does anyway: no program, no process, no socket, no executable memory, no mapped
+ * file, no right. docs/security.md has the list and its reasons.
  */
 #ifndef VIV_SECCOMP_SUPERVISOR_FILTER_H
 #define VIV_SECCOMP_SUPERVISOR_FILTER_H
@@ -11,16 +11,16 @@
 #include "executor/seccomp/architecture.h"
 #include "executor/seccomp/filter.h"
 
-/* Builds the allow-list, once in the launcher: a supervisor is a fork of it. Everything else fails
- * with EPERM; a foreign ABI kills the process. */
+/* Builds the allow-list, once in the launcher: a supervisor is a fork of it. Everything
+ * else fails with EPERM; a foreign ABI kills the process. */
 int supervisor_filter_build(struct seccomp_filter *filter, struct viv_error *err);
 
 /* The same for a named architecture: to be looked at, not to be loaded. */
 int supervisor_filter_build_for(const struct seccomp_architecture *architecture,
                                 struct seccomp_filter *filter, struct viv_error *err);
 
-/* Loads it as seccomp_filter_load(). Does nothing in a build with AddressSanitizer, which needs
- * calls of its own at any time. */
+/* Loads it as seccomp_filter_load(). Does nothing in a build with AddressSanitizer, which
+ * needs calls of its own at any time. */
 int supervisor_filter_load(const struct seccomp_filter *filter, struct viv_error *err);
 
 #endif

@@ -202,10 +202,10 @@ static const int fcntl_commands[] = {
     F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_GETPIPE_SZ,
 };
 
-/* Answered with success and not made. A record lock belongs to a process, and a session has one:
- * no lock of its own could ever conflict. Made, each would take kernel memory that no limit
- * counts, and a mapping keeps those of a closed file. Locks of an open file description are
- * refused for that. */
+/* Answered with success and not made. A record lock belongs to a process, and a session
+ * has one: no lock of its own could ever conflict. Made, each would take kernel memory
+ * that no limit counts, and a mapping keeps those of a closed file. Locks of an open file
+ * description are refused for that. */
 static const int idle_lock_commands[] = {F_SETLK, F_SETLKW};
 
 static const unsigned ioctl_commands[] = {TCGETS,   TIOCGWINSZ, FIOCLEX,

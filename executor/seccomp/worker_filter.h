@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The system calls that a worker may make. The filter is built once, in the zygote, and loaded by
- * each worker as its last control. docs/security.md has the list and its reasons.
+ * The system calls that a worker may make. The filter is built once, in the zygote, and
+ * loaded by each worker as its last control. docs/security.md has the list and its
+ * reasons.
  */
 #ifndef VIV_SECCOMP_WORKER_FILTER_H
 #define VIV_SECCOMP_WORKER_FILTER_H
@@ -14,24 +15,27 @@
 
 /* Whom kill(2) and tgkill(2) reach. */
 enum kill_reach {
-    KILL_IN_PID_NAMESPACE, /* single processes but process 1: there are only the worker's own */
+    KILL_IN_PID_NAMESPACE, /* single processes other than process 1 */
     KILL_SELF_ONLY,        /* the worker itself: worker_filter_set_pid() */
 };
 
 struct worker_filter_options {
     enum kill_reach kill;
-    /* Refuses changes of a file by its path that Landlock does not govern (with any version of
-     * it): mode, times, truncate(2). By a descriptor they stay. For sessions that share a user. */
+    /* Refuses changes of a file by its path that Landlock does not govern (with any
+     * version of it): mode, times, truncate(2). By a descriptor they stay. For sessions
+     * that share a user. */
     bool refuse_path_modes;
-    /* The setting seccomp_refuse: names, see refusals.h, of calls that fail with EPERM besides
-     * those that always do; borrowed, NULL or "" for none. It can allow nothing, and a call that is
-     * always refused keeps its error. What a worker itself needs is not spared: without read,
-     * sendto or exit_group it answers no call, without mmap or futex none becomes ready. */
+    /* The setting seccomp_refuse: names, see refusals.h, of calls that fail with EPERM
+     * besides those that always do; borrowed, NULL or "" for none. It can allow nothing,
+     * and a call that is always refused keeps its error. What a worker itself needs is
+     * not spared: without read, sendto or exit_group it answers no call, without mmap or
+     * futex none becomes ready. */
     const char *refuse;
 };
 
-/* Builds the allow-list. Everything else fails with EPERM or with the error that libraries
- * expect; a foreign ABI kills the process. VIV_CONFIG: a name to refuse is no system call. */
+/* Builds the allow-list. Everything else fails with EPERM or with the error that
+ * libraries expect; a foreign ABI kills the process. VIV_CONFIG: a name to refuse is no
+ * system call. */
 int worker_filter_build(struct seccomp_filter *filter,
                         const struct worker_filter_options *options,
                         struct viv_error *err);
@@ -42,8 +46,9 @@ int worker_filter_build_for(const struct seccomp_architecture *architecture,
                             const struct worker_filter_options *options,
                             struct viv_error *err);
 
-/* Puts the id of the calling process in its place, before seccomp_filter_load(); without it a
- * filter of KILL_SELF_ONLY lets signals reach nobody. Does nothing to another filter. */
+/* Puts the id of the calling process in its place, before seccomp_filter_load(); without
+ * it a filter of KILL_SELF_ONLY lets signals reach nobody. Does nothing to another
+ * filter. */
 void worker_filter_set_pid(struct seccomp_filter *filter, pid_t own);
 
 #endif

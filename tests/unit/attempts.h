@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* System calls that are tried in a child behind a filter, and what must become of them. */
+/* System calls that are tried in a child behind a filter, and what becomes of them. */
 #ifndef VIV_TESTS_ATTEMPTS_H
 #define VIV_TESTS_ATTEMPTS_H
 
@@ -68,8 +68,8 @@ static inline int try_all(const struct attempt *attempts, size_t count) {
     return wrong;
 }
 
-/* The same for calls that the filter itself refuses: the kernel and the interpreter of the tests
- * must both say so. */
+/* The same for calls that the filter itself refuses: the kernel and the interpreter of
+ * the tests must both say so. */
 static inline int try_refused(const struct seccomp_filter *filter,
                               const struct attempt *attempts, size_t count) {
     int wrong = try_all(attempts, count);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a filter as the kernel would, for any architecture, number and arguments: an interpreter of
- * the instructions of classic BPF that filters are made of. One that it does not know, or that
- * seccomp(2) would not take, gives BPF_BROKEN, which no filter returns. For children, too: no
- * assertion is in it.
+ * Runs a filter as the kernel would, for any architecture, number and arguments: an
+ * interpreter of the instructions of classic BPF that filters are made of. One that it
+ * does not know, or that seccomp(2) would not take, gives BPF_BROKEN, which no filter
+ * returns. For children, too: no assertion is in it.
  */
 #ifndef VIV_TESTS_BPF_H
 #define VIV_TESTS_BPF_H

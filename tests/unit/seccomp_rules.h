@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rules with arguments are to say, written a second time: one predicate for each. */
+/* What the rules with arguments are to say, written a second time: one predicate for
+ * each. */
 #ifndef VIV_TESTS_SECCOMP_RULES_H
 #define VIV_TESTS_SECCOMP_RULES_H
 
@@ -90,7 +91,11 @@ static inline uint32_t supervisor_ioctl(const uint64_t *a) {
 }
 
 static inline uint32_t supervisor_kill(const uint64_t *a) {
-    return allowed_if(IS_ONE_OF(a[1], SIGINT, SIGKILL));
+    return allowed_if(a[1] == SIGKILL);
+}
+
+static inline uint32_t supervisor_pidfd_send_signal(const uint64_t *a) {
+    return allowed_if(a[1] == SIGINT && a[2] == 0);
 }
 
 static inline uint32_t supervisor_tgkill(const uint64_t *a) {
@@ -140,6 +145,7 @@ static const struct filter_kind {
      .rules = {{"fcntl", supervisor_fcntl},
                {"ioctl", supervisor_ioctl},
                {"kill", supervisor_kill},
+               {"pidfd_send_signal", supervisor_pidfd_send_signal},
                {"tgkill", supervisor_tgkill},
                {"mmap", supervisor_mmap},
                {"socketpair", supervisor_socketpair},

@@ -234,7 +234,8 @@ static void named_calls_are_refused(void **state) {
     seccomp_filter_clear(&filter);
 }
 
-/* What is refused already is not changed, nor is anything that this machine does not have. */
+/* What is refused already is not changed, nor is anything that this machine does not
+ * have. */
 static void naming_allows_nothing(void **state) {
     static const char *const without_effect[] = {
         "",

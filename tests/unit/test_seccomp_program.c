@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs of all filters for both architectures, judged by an interpreter over every number
- * and many arguments: what rules with arguments let through, that nothing else looks at arguments,
- * that the architectures agree, and that the kernel does, too.
+ * The programs of all filters for both architectures, judged by an interpreter over every
+ * number and many arguments: what rules with arguments let through, that nothing else
+ * looks at arguments, that the architectures agree, and that the kernel does, too.
  */
 #include "tests/unit/unit.h"
 
@@ -83,8 +83,8 @@ enum { BASES = 2, SINGLE = BASES * 6 * (int)COUNT_OF(values), PAIRS = 600 };
 
 static uint64_t patterns[PATTERNS][6];
 
-/* Each value in each place, the rest zero or all ones, and pairs in the places that rules look at
- * together: the first two and the third and fourth. */
+/* Each value in each place, the rest zero or all ones, and pairs in the places that rules
+ * look at together: the first two and the third and fourth. */
 static void make_patterns(void) {
     uint64_t random = 1;
     int at = 0;
@@ -205,7 +205,8 @@ static void only_rules_look_at_arguments(void **state) {
     }
 }
 
-/* What both have goes the same way on both; what only one has of the allowed is said here. */
+/* What both have goes the same way on both; what only one has of the allowed is said
+ * here. */
 static void both_architectures_allow_the_same(void **state) {
     (void)state;
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
@@ -316,8 +317,9 @@ static void tiers_differ_in_few_calls(void **state) {
     assert_int_equal(found[1], COUNT_OF(minimal));
 }
 
-/* uretprobe and uprobe of x86-64, which a kernel from 6.14 on makes before it asks a filter: code
- * that has such a probe must not break. Without one they end the process or fail. */
+/* uretprobe and uprobe of x86-64, which a kernel from 6.14 on makes before it asks a
+ * filter: code that has such a probe must not break. Without one they end the process or
+ * fail. */
 static bool passes_every_filter(uint32_t number) {
     return seccomp_native() == &seccomp_x86_64 && (number == 335 || number == 336);
 }

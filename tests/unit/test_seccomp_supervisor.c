@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The supervisor's filter, loaded into children that do what a supervisor does, and then try what
- * it never does. */
+/* The supervisor's filter, loaded into children that do what a supervisor does, and then
+ * try what it never does. */
 #include "tests/unit/unit.h"
 
 #include <sys/ioctl.h>
@@ -144,7 +144,7 @@ static int handle_worker(void *context) {
     REQUIRE(waitid(P_PID, (id_t)worker, &info, WEXITED | WNOHANG | WNOWAIT) == 0);
     int pidfd = (int)syscall(SYS_pidfd_open, worker, 0);
     REQUIRE(pidfd >= 0);
-    REQUIRE(kill(worker, SIGINT) == 0);
+    REQUIRE(syscall(SYS_pidfd_send_signal, pidfd, SIGINT, NULL, 0) == 0);
     REQUIRE(io_wait(pidfd, false, viv_after_ms(60000), NULL) == 0);
     REQUIRE(kill(worker, SIGKILL) == 0);
     REQUIRE(waitpid(worker, &status, 0) == worker);
@@ -234,7 +234,6 @@ static int try_processes_and_rights(void *context) {
         CALL(setns, EPERM, NONE, 0),
         CALL(ptrace, EPERM, 0, 0, 0, 0),
         CALL(process_vm_readv, EPERM, 1, TO, 1, TO, 1, 0),
-        CALL(pidfd_send_signal, EPERM, NONE, 0, 0, 0),
         CALL(pidfd_getfd, EPERM, NONE, 0, 0),
         CALL(tkill, EPERM, 0x7fffffff, 0),
         CALL(rt_sigqueueinfo, EPERM, 0x7fffffff, 0, TO),
@@ -312,14 +311,17 @@ static int try_memory_and_signals(void *context) {
         CALL(madvise, EPERM, TO, 1, 0),
         CALL(kill, EPERM, nobody, 0),
         CALL(kill, EPERM, nobody, SIGTERM),
+        CALL(kill, EPERM, nobody, SIGINT),
         CALL(kill, EPERM, nobody, SIGSTOP),
         CALL(kill, EPERM, nobody, HIGH | SIGKILL),
         CALL(tgkill, EPERM, nobody, nobody, SIGKILL),
+        CALL(pidfd_send_signal, EPERM, NONE, SIGKILL, 0, 0),
+        CALL(pidfd_send_signal, EPERM, NONE, SIGINT, TO, 0),
         CALL(setpgid, EPERM, 0, 0),
     };
     const struct attempt allowed[] = {
         CALL(kill, ESRCH, nobody, SIGKILL),
-        CALL(kill, ESRCH, nobody, SIGINT),
+        CALL(pidfd_send_signal, EBADF, NONE, SIGINT, 0, 0),
         CALL(tgkill, ESRCH, nobody, nobody, SIGABRT),
         CALL(mmap, EINVAL, 0, 0, both, own | MAP_STACK | MAP_NORESERVE, NONE, 0),
         CALL(mmap, EINVAL, 0, 0, PROT_NONE, own, NONE, 0),
