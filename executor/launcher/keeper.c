@@ -177,12 +177,11 @@ static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
 }
 
 int keeper_run(const struct settings *settings, int program) {
-    struct keeper keeper = {
-        .settings = settings,
-        .listening = -1,
-        .signals = -1,
-        .choice = {.to_janitor = -1, .cgroups = {.own = -1, .subtree = -1}},
-        .launcher = {.socket = -1}};
+    struct keeper keeper = {.settings = settings,
+                            .listening = -1,
+                            .signals = -1,
+                            .choice = {.to_janitor = -1, .cgroups = cgroups_none()},
+                            .launcher = {.socket = -1}};
     struct viv_error err;
     int status = EXIT_FAILURE;
 

@@ -49,8 +49,9 @@ static int enter_namespaces(int keeper, bool ordinary, struct viv_error *err) {
 
     if (enter_user_namespace(keeper, ordinary, err))
         return -1;
-    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
-                CLONE_NEWCGROUP))
+    /* No cgroup namespace: moves out of it would be refused (cgroups(7), nsdelegate).
+     * Sessions have theirs. */
+    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS))
         return viv_fail(err, VIV_SYSTEM, "unshare: %m");
     if (template_root_enter(err))
         return -1;
@@ -145,6 +146,7 @@ static int start_child(struct launcher_process *process,
         for (size_t i = 0; i < count; i++)
             close(unwanted[i]);
         told.keeper = steal_fd(&theirs);
+        cgroups_become_launcher(told.cgroups);
         run(&told);
         _exit(EXIT_FAILURE);
     }

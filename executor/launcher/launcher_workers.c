@@ -35,7 +35,7 @@ static int spawn_in_namespaces(struct managed_sandbox *managed, int fds[],
     size_t count = spawn_fd_count(launcher->setup.tier);
     CLEANUP(close_fd) int cgroup = -1;
 
-    if (launcher->setup.cgroups->subtree >= 0) {
+    if (cgroups_used(launcher->setup.cgroups)) {
         cgroup = cgroups_open_worker_procs(launcher->setup.cgroups, managed->sandbox.slot,
                                            err);
         if (cgroup < 0)

@@ -2,7 +2,7 @@
 #include "executor/launcher/sandbox.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,32 +17,58 @@
 #include "executor/launcher/user_namespace.h"
 #include "executor/supervisor/supervisor.h"
 
-/* Like fork(2), into new namespaces if there are to be any. The child is C only and uses
- * nothing that glibc prepares at a fork. */
-static pid_t make_process(enum isolation_tier tier) {
-    unsigned long flags = SIGCHLD;
+static unsigned long namespace_flags(enum isolation_tier tier) {
+    unsigned long flags = 0;
 
     for (int i = 0; i < NAMESPACE_COUNT && isolation_has_namespaces(tier); i++)
         flags |= (unsigned long)namespace_kinds[i].flag;
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL);
+    return flags;
 }
 
-static bool has_cgroups(const struct sandbox_setup *setup) {
-    return setup->cgroups && setup->cgroups->subtree >= 0;
+/* Like fork(2), into new namespaces if there are to be any. The child is C only and uses
+ * nothing that glibc prepares at a fork. */
+static pid_t make_process(enum isolation_tier tier) {
+    return (pid_t)syscall(SYS_clone, SIGCHLD | namespace_flags(tier), NULL, NULL, NULL,
+                          NULL);
 }
 
-/* *events is where kills for memory are counted, if anywhere. */
-static int make_cgroups(const struct sandbox *sandbox, const struct sandbox_setup *setup,
-                        int *events, struct viv_error *err) {
+/* The same in a cgroup: to move a process later takes milliseconds, in which the launcher
+ * would do nothing else. */
+static pid_t make_process_in(enum isolation_tier tier, int cgroup) {
+    struct clone_args arguments = {
+        .flags = namespace_flags(tier) | CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)cgroup,
+    };
+
+    return (pid_t)syscall(SYS_clone3, &arguments, sizeof arguments);
+}
+
+/* The groups of a new sandbox; -1 where none are used. */
+struct sandbox_cgroup {
+    int supervisor; /* the directory of its group */
+    int events;     /* where kills for memory are counted, or -1 */
+};
+
+static void sandbox_cgroup_cleanup(struct sandbox_cgroup *cgroup) {
+    close_fd_cleanup(&cgroup->supervisor);
+    close_fd_cleanup(&cgroup->events);
+}
+
+static int make_cgroup(struct sandbox_cgroup *cgroup, const struct sandbox *sandbox,
+                       const struct sandbox_setup *setup, struct viv_error *err) {
     const struct cgroup_limits limits = cgroups_limits(setup->settings);
 
-    if (!has_cgroups(setup))
+    if (!cgroups_used(setup->cgroups))
         return 0;
     if (cgroups_make(setup->cgroups, sandbox->slot, &limits, err))
         return -1;
-    *events = cgroups_open_worker_events(setup->cgroups, sandbox->slot, err);
-    if (*events >= 0 || err->code == VIV_UNAVAILABLE)
-        return 0;
+    cgroup->supervisor = cgroups_open_supervisor(setup->cgroups, sandbox->slot, err);
+    if (cgroup->supervisor >= 0) {
+        cgroup->events = cgroups_open_worker_events(setup->cgroups, sandbox->slot, err);
+        if (cgroup->events >= 0 || err->code == VIV_UNAVAILABLE)
+            return 0;
+    }
     sandbox_clear(sandbox, setup);
     return -1;
 }
@@ -50,7 +76,8 @@ static int make_cgroups(const struct sandbox *sandbox, const struct sandbox_setu
 void sandbox_clear(const struct sandbox *sandbox, const struct sandbox_setup *setup) {
     struct viv_error err;
 
-    if (has_cgroups(setup) && cgroups_remove(setup->cgroups, sandbox->slot, &err))
+    if (cgroups_used(setup->cgroups) &&
+        cgroups_remove(setup->cgroups, sandbox->slot, &err))
         viv_log_failure(VIV_LOG_WARNING, "cgroup_left", err.message, "slot=%u",
                         sandbox->slot);
 }
@@ -61,9 +88,6 @@ static int release(struct sandbox *sandbox, const struct sandbox_setup *setup,
     const struct control_message go = {.what = CONTROL_GO};
     uint32_t outer_id = setup->ordinary ? ORDINARY_ID : FIRST_SESSION_ID + sandbox->slot;
 
-    if (has_cgroups(setup) &&
-        cgroups_enter_supervisor(setup->cgroups, sandbox->slot, sandbox->pid, err))
-        return -1;
     if (isolation_has_namespaces(setup->tier) &&
         user_namespace_map_session(setup->proc, sandbox->pid, outer_id, setup->ordinary,
                                    err))
@@ -79,8 +103,8 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
         return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
     CLEANUP(close_fd) int control = pair[0];
     CLEANUP(close_fd) int supervisor_end = pair[1];
-    CLEANUP(close_fd) int events = -1;
-    if (io_set_nonblocking(control, err) || make_cgroups(sandbox, setup, &events, err))
+    CLEANUP(sandbox_cgroup) struct sandbox_cgroup cgroup = {-1, -1};
+    if (io_set_nonblocking(control, err) || make_cgroup(&cgroup, sandbox, setup, err))
         return -1;
     sandbox->report = -1;
     /* Made before the fork: the child does not get *sandbox. */
@@ -90,20 +114,22 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
         .filter = &setup->filter,
         .control = supervisor_end,
         .proc = setup->proc,
-        .events = events,
+        .events = cgroup.events,
         .folder = folder,
         .user = slot_supervisor_uid(setup->settings, sandbox->slot),
         .worker_user = slot_worker_uid(setup->settings, sandbox->slot),
     };
-    sandbox->pid = make_process(setup->tier);
+    sandbox->pid = cgroup.supervisor >= 0
+                       ? make_process_in(setup->tier, cgroup.supervisor)
+                       : make_process(setup->tier);
+    if (sandbox->pid == 0)
+        supervisor_main(&start);
     if (sandbox->pid < 0) {
         viv_fail(err, errno == ENOSPC || errno == EAGAIN ? VIV_CAPACITY : VIV_SYSTEM,
                  "clone: %m");
         sandbox_clear(sandbox, setup);
         return -1;
     }
-    if (sandbox->pid == 0)
-        supervisor_main(&start);
     sandbox->control = control;
     if (release(sandbox, setup, err)) {
         sandbox_kill(sandbox);

@@ -80,36 +80,19 @@ static void add_reason(struct tier_choice *choice, const char *reason) {
              used ? "; " : "", isolation_name(choice->tier), reason);
 }
 
-/* The launcher with namespaces has the group that is 0 in them. */
-static void open_cgroups(struct tier_choice *choice) {
-    struct viv_error reason; /* each controller has its own */
-
-    if (cgroups_open(&choice->cgroups, (gid_t)choice->settings->uid_base, &reason))
-        choice->cgroups.subtree = -1;
-}
-
-static void note_controllers(struct tier_choice *choice) {
-    for (int i = 0; i < CGROUP_KINDS; i++) {
-        const struct cgroup_controller *one = &choice->cgroups.controllers[i];
-        probe_set(&choice->report, (enum probe_row)(PROBE_MEMORY_CONTROLLER + i),
-                  one->enabled ? PROBE_WORKS : PROBE_ABSENT, one->reason);
-    }
-    probe_conclude(&choice->report);
-}
-
 void tier_close(struct tier_choice *choice) {
     struct viv_error err;
 
     if (cgroups_close(&choice->cgroups, &err))
         viv_log_failure(VIV_LOG_WARNING, "cgroup_left", err.message, NULL);
-    choice->cgroups.subtree = -1;
+    choice->cgroups = cgroups_none();
 }
 
 void tier_controllers(char *to, const struct cgroups *cgroups) {
     size_t used = 0;
 
     *to = '\0';
-    for (int i = 0; i < CGROUP_KINDS && cgroups->subtree >= 0; i++)
+    for (int i = 0; i < CGROUP_KINDS && cgroups_used(cgroups); i++)
         if (cgroups->controllers[i].enabled)
             used += (size_t)snprintf(
                 to + used, TIER_CONTROLLERS_SIZE - used, "%s%s", used ? "," : "",
@@ -121,9 +104,10 @@ int tier_choose(struct tier_choice *choice, const struct settings *settings, int
     struct viv_error failure;
 
     choice->settings = settings;
-    open_cgroups(choice);
+    /* Each controller has its reason when this fails. */
+    cgroups_open(&choice->cgroups, (gid_t)settings->uid_base, &failure);
     probe_host(settings, &choice->report);
-    note_controllers(choice);
+    probe_set_controllers(&choice->report, &choice->cgroups);
     if (!choice->report.usable)
         return viv_fail(err, VIV_CONFIG,
                         "sessions cannot be kept apart here (%s); vivarium-executor "

@@ -77,9 +77,9 @@ MAPS = {
 NAMESPACES = {
     "keeper": dict.fromkeys(("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"), "host"),
     "launcher": {"user": "launcher", "pid": "host", "mnt": "launcher", "net": "launcher",
-                 "ipc": "launcher", "uts": "launcher", "cgroup": "launcher"},
+                 "ipc": "launcher", "uts": "launcher", "cgroup": "host"},
     "zygote": {"user": "launcher", "pid": "host", "mnt": "zygote", "net": "launcher",
-               "ipc": "launcher", "uts": "launcher", "cgroup": "launcher"},
+               "ipc": "launcher", "uts": "launcher", "cgroup": "host"},
     "supervisor": dict.fromkeys(("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"),
                                 "supervisor"),
     "worker": dict.fromkeys(("user", "pid", "mnt", "net", "ipc", "uts", "cgroup"), "supervisor"),
