@@ -83,6 +83,8 @@ static int enter_slots(struct launcher_start *start, struct viv_error *err) {
 static int become_launcher(struct launcher_start *start, struct viv_error *err) {
     /* Its own process group: a terminal's interrupt is for the keeper. */
     setsid();
+    /* A supervisor that is gone does not read how its worker ended. */
+    signal(SIGPIPE, SIG_IGN);
     start->proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (start->proc < 0)
         return viv_fail(err, VIV_SYSTEM, "open /proc: %m");
