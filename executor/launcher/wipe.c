@@ -108,12 +108,12 @@ __attribute__((noreturn)) static void child_main(const struct wipe *wipe, int re
 
 /* ---- the janitor ---- */
 
-/* The end of the pipe is the end of the child. */
+/* The end of the pipe is the end of the child. One that hangs in the kernel is left to a
+ * later call. */
 static void end_child(pid_t child, int report) {
     kill(child, SIGKILL);
-    io_wait(report, false, viv_after_ms(END_LIMIT_MS), NULL);
-    /* One that hangs in the kernel is left to the next call. */
-    waitpid(child, NULL, WNOHANG);
+    bool hangs = io_wait(report, false, viv_after_ms(END_LIMIT_MS), NULL);
+    waitpid(child, NULL, hangs ? WNOHANG : 0);
 }
 
 static int await_child(pid_t child, int report, int64_t limit_ms, struct viv_error *err) {

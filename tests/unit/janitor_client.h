@@ -12,9 +12,9 @@
 #include "common/io.h"
 #include "executor/launcher/janitor.h"
 #include "tests/unit/child.h"
+#include "tests/unit/other_users.h"
 #include "tests/unit/scratch.h"
 
-#define UID_BASE "3999992000" /* numbers that nobody has */
 #define SLOTS    "4"
 #define PATIENCE 60000 /* ms; a guard against hangs */
 
@@ -26,10 +26,12 @@ struct janitor {
 
 static inline void start(struct janitor *janitor, enum isolation_tier tier,
                          const char *slots) {
+    char base[16];
     const char *const values[][2] = {
-        {"slot_directory", slots}, {"slots", SLOTS}, {"slot_uid_base", UID_BASE}};
+        {"slot_directory", slots}, {"slots", SLOTS}, {"slot_uid_base", base}};
     int pair[2];
 
+    snprintf(base, sizeof base, "%u", other_users);
     settings_init(&janitor->settings);
     for (size_t i = 0; i < COUNT_OF(values); i++)
         assert_int_equal(

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <seccomp.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "executor/control.h"
 #include "executor/session_root.h"
@@ -52,6 +53,7 @@ static int lives_in_the_root(void *context) {
     const bool *without_pivot_root = context;
     struct viv_error err;
     struct stat root, above;
+    struct statvfs mounted;
     char host_file[64];
     unsigned shown = shown_paths();
 
@@ -74,7 +76,7 @@ static int lives_in_the_root(void *context) {
     REQUIRE(refused(access("/usr/bin", F_OK), ENOENT));
     REQUIRE(refused(access("/.empty", F_OK), ENOENT));
     REQUIRE(refused(mkdir("/new", 0755), EROFS));
-    REQUIRE(refused(open("/etc/ld.so.cache", O_WRONLY), EROFS));
+    REQUIRE(statvfs("/etc/ld.so.cache", &mounted) == 0 && mounted.f_flag & ST_RDONLY);
     REQUIRE(stat("/", &root) == 0 && stat("/../..", &above) == 0);
     REQUIRE(root.st_dev == above.st_dev && root.st_ino == above.st_ino);
     /* Open descriptors stay usable, and sessions get namespaces of their own. */

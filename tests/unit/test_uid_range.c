@@ -7,9 +7,10 @@
 
 #include "executor/launcher/uid_range.h"
 #include "tests/unit/child.h"
+#include "tests/unit/other_users.h"
 #include "tests/unit/scratch.h"
 
-#define FREE 3999990000U /* numbers that nobody has */
+#define FREE (other_users + 20) /* and some before and after it */
 
 static void a_free_range_passes(void **state) {
     struct viv_error err;
@@ -50,16 +51,20 @@ static void a_group_of_the_host_is_refused(void **state) {
 
 static int knows_what_is_mapped(void *context) {
     struct viv_error err;
+    char below[64], above[64], own[64];
 
     (void)context;
+    snprintf(below, sizeof below, "%u is not mapped", FREE - 1);
+    snprintf(above, sizeof above, "%u is not mapped", FREE + 1);
+    snprintf(own, sizeof own, "runs as user %u", FREE);
     child_unshare(0, FREE);
     REQUIRE(uid_range_check(FREE - 1, 2, &err) == -1 && err.code == VIV_CONFIG);
-    REQUIRE(strstr(err.message, "3999989999 is not mapped"));
+    REQUIRE(strstr(err.message, below));
     REQUIRE(uid_range_check(FREE, 2, &err) == -1 && err.code == VIV_CONFIG);
-    REQUIRE(strstr(err.message, "3999990001 is not mapped"));
+    REQUIRE(strstr(err.message, above));
     /* It is mapped, but this process has it. */
     REQUIRE(uid_range_check(FREE, 1, &err) == -1);
-    REQUIRE(strstr(err.message, "runs as user 3999990000"));
+    REQUIRE(strstr(err.message, own));
     return 0;
 }
 
@@ -68,10 +73,12 @@ static void what_is_not_mapped_is_refused(void **state) {
     in_child(knows_what_is_mapped, NULL);
 }
 
+/* All numbers count from FREE. */
 struct delegation {
-    const char *line;
-    uint64_t first;
-    uint64_t count;
+    int first;
+    int count;
+    int asked_first;
+    int asked_count;
     bool free;
 };
 
@@ -84,34 +91,34 @@ static int reads_delegation(void *context) {
     const struct reading *reading = context;
     struct viv_error err;
 
-    if (geteuid() != 0 || unshare(CLONE_NEWNS) || access("/etc/subuid", F_OK))
+    if (unshare(CLONE_NEWNS))
         return CHILD_CANNOT;
     REQUIRE(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
     REQUIRE(mount(reading->path, "/etc/subuid", NULL, MS_BIND, NULL) == 0);
-    int result =
-        uid_range_check(reading->delegation->first, reading->delegation->count, &err);
-    if (reading->delegation->free)
+    const struct delegation *delegation = reading->delegation;
+    int result = uid_range_check(FREE + (uid_t)delegation->asked_first,
+                                 (uint64_t)delegation->asked_count, &err);
+    if (delegation->free)
         return result == 0 ? 0 : CHILD_FAILED;
     return result == -1 && strstr(err.message, "/etc/subuid gives ") ? 0 : CHILD_FAILED;
 }
 
 static void what_is_delegated_is_refused(void **state) {
     static const struct delegation delegations[] = {
-        {"u:3999990000:10\n", FREE, 5, false},
-        {"u:1:1\nv:3999990000:10\n", FREE + 9, 5, false},
-        {"u:3999990000:10\n", FREE - 5, 6, false},
-        {"u:3999990003:1\n", FREE, 10, false},
-        {"u:3999990000:10\n", FREE + 10, 5, true},
-        {"u:3999990000:10\n", FREE - 5, 5, true},
-        {"# no line\n\n:::\n", FREE, 5, true},
+        {0, 10, 0, 5, false}, {0, 10, 9, 5, false}, {0, 10, -5, 6, false},
+        {3, 1, 0, 10, false}, {0, 10, 10, 5, true}, {0, 10, -5, 5, true},
     };
 
-    struct scratch scratch = scratch_new();
-
     (void)state;
+    if (geteuid() != 0 || access("/etc/subuid", F_OK))
+        cannot("only root may put a file in the place of /etc/subuid");
+    struct scratch scratch = scratch_new();
+    char content[128];
     for (size_t i = 0; i < COUNT_OF(delegations); i++) {
         struct reading reading = {.delegation = &delegations[i]};
-        put_file(scratch.fd, "subuid", delegations[i].line);
+        snprintf(content, sizeof content, "# none\n\n:::\nu:1:1\nv:%u:%d\n",
+                 FREE + (uid_t)delegations[i].first, delegations[i].count);
+        put_file(scratch.fd, "subuid", content);
         snprintf(reading.path, sizeof reading.path, "%s/subuid", scratch.path);
         in_child(reads_delegation, &reading);
     }

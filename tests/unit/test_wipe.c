@@ -3,14 +3,18 @@
 
 #include "executor/launcher/wipe.h"
 #include "tests/unit/child.h"
+#include "tests/unit/other_users.h"
 #include "tests/unit/scratch.h"
 
-#define OWNER    3999991000U /* numbers that nobody has */
-#define GUARD    3999991001U
-#define STRANGER 3999991002U
+#define OWNER    other_users
+#define GUARD    (other_users + 1)
+#define STRANGER (other_users + 2)
 
 static const char *const home[] = {"home"};
-static const struct wipe_user slot_user = {OWNER, GUARD, true};
+
+static struct wipe_user slot_user(bool kill) {
+    return (struct wipe_user){OWNER, GUARD, kill};
+}
 
 static void only_root(void) {
     if (geteuid() != 0)
@@ -87,12 +91,13 @@ static void whatever_its_user_left_goes(void **state) {
     (void)state;
     only_root();
     struct scratch tree = tree_new();
+    const struct wipe_user users = slot_user(true);
     int status;
     pid_t child = start_process(&tree, OWNER, OWNER, leave_hostile_things);
 
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_wiped(&tree, &slot_user);
+    assert_wiped(&tree, &users);
     assert_true(access("/etc/passwd", R_OK) == 0);
     scratch_remove(&tree);
 }
@@ -108,7 +113,8 @@ static void processes_of_its_users_are_killed_and_no_others(void **state) {
     (void)state;
     only_root();
     struct scratch tree = tree_new();
-    struct wipe_user gentle = {OWNER, GUARD, false};
+    const struct wipe_user users = slot_user(true);
+    const struct wipe_user gentle = slot_user(false);
     pid_t worker = start_process(&tree, OWNER, OWNER, wait_for_ever);
     pid_t supervisor = start_process(&tree, GUARD, OWNER, wait_for_ever);
     pid_t other = start_process(&tree, STRANGER, STRANGER, wait_for_ever);
@@ -119,7 +125,7 @@ static void processes_of_its_users_are_killed_and_no_others(void **state) {
     pid_t parent = fork();
     assert_true(parent >= 0);
     if (parent == 0)
-        _exit(wipe_folders(tree.fd, home, 1, &slot_user, WIPE_LIMIT_MS, NULL) ? 1 : 0);
+        _exit(wipe_folders(tree.fd, home, 1, &users, WIPE_LIMIT_MS, NULL) ? 1 : 0);
     int status;
     assert_int_equal(waitpid(parent, &status, 0), parent);
     assert_int_equal(status, 0);
@@ -142,7 +148,8 @@ static void its_owner_cannot_end_it(void **state) {
     (void)state;
     only_root();
     struct scratch tree = tree_new();
-    struct wipe_user gentle = {OWNER, GUARD, false};
+    const struct wipe_user users = slot_user(true);
+    const struct wipe_user gentle = slot_user(false);
     char name[32];
     pid_t killer = start_process(&tree, OWNER, OWNER, kill_everybody);
 
@@ -151,7 +158,7 @@ static void its_owner_cannot_end_it(void **state) {
         put_file(tree.fd, name, "");
     }
     assert_int_equal(wipe_folders(tree.fd, home, 1, &gentle, WIPE_LIMIT_MS, NULL), 0);
-    assert_wiped(&tree, &slot_user);
+    assert_wiped(&tree, &users);
     kill(killer, SIGKILL);
     waitpid(killer, NULL, 0);
     scratch_remove(&tree);
@@ -164,9 +171,10 @@ static void what_is_not_its_users_is_passed_over(void **state) {
     (void)state;
     only_root();
     struct scratch tree = tree_new();
+    const struct wipe_user users = slot_user(true);
     put_file(tree.fd, "home/file", "");
     assert_int_equal(fchownat(tree.fd, "home", STRANGER, STRANGER, 0), 0);
-    if (wipe_folders(tree.fd, both, 2, &slot_user, WIPE_LIMIT_MS, &err))
+    if (wipe_folders(tree.fd, both, 2, &users, WIPE_LIMIT_MS, &err))
         fail_msg("%s", err.message);
     assert_true(is_there(tree.fd, "home/file"));
     scratch_remove(&tree);
@@ -178,9 +186,10 @@ static void a_failure_says_why(void **state) {
     (void)state;
     only_root();
     struct scratch tree = tree_new();
+    const struct wipe_user users = slot_user(true);
     put_folder(tree.fd, "home/roots");
     put_file(tree.fd, "home/roots/file", "");
-    assert_fails(wipe_folders(tree.fd, home, 1, &slot_user, WIPE_LIMIT_MS, &err), &err,
+    assert_fails(wipe_folders(tree.fd, home, 1, &users, WIPE_LIMIT_MS, &err), &err,
                  VIV_SYSTEM, ": Permission denied");
     scratch_remove(&tree);
 }
