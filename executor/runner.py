@@ -161,8 +161,7 @@ def _warm_up(pandas, pyplot):
 def begin(home_is_here=False):
     """Make a fresh fork the interpreter of a session.
 
-    HOME_IS_HERE: nothing can give the session the path /home/earth; it is in its home, beside
-    which is a folder for temporary files.
+    HOME_IS_HERE: its home, beside which is its /tmp, cannot have the path /home/earth.
     """
     global _descriptors, _home
     if home_is_here:
