@@ -29,11 +29,13 @@ static int receive(int socket, struct janitor_reply *reply, int *folder,
 
     if (got < 0)
         return -1;
-    if (got != sizeof *reply)
-        return viv_fail(err, VIV_BAD_GATEWAY, "the janitor is gone");
-    reply->reason[sizeof reply->reason - 1] = '\0';
     if (fd_count == 0)
         *folder = -1;
+    if (got != sizeof *reply) {
+        close_fd_cleanup(folder);
+        return viv_fail(err, VIV_BAD_GATEWAY, "the janitor is gone");
+    }
+    reply->reason[sizeof reply->reason - 1] = '\0';
     return 0;
 }
 
