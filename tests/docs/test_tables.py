@@ -141,18 +141,26 @@ def test_the_system_calls_of_the_supervisor():
         assert set(shown[name].split(", ")) == sources.names_in(sources.SUPERVISOR_FILTER, array)
 
 
-# What the page says is not built: its words there, and the word that would be in the code
+# Tiers
 
-NOT_BUILT = [("`memory.max`", "memory.max"), ("`pids.max`", "pids.max"),
-             ("`cpu.max`", "cpu.max"), ("`oom_score_adj`", "oom_score_adj")]
+def test_the_tiers():
+    names = re.findall(r'\] = "(\w+)"', sources.listing("executor/isolation.c", "names"))
+    tables = [markdown.section(markdown.read(SECURITY), heading)
+              for heading in ("The tiers", "How to get each")]
+    firsts = [[markdown.names(cells[0])[0] for cells in markdown.rows(text)
+               if re.fullmatch(r"`\w+`", cells[0])] for text in tables]
+    assert firsts == [names[::-1] * 2, names[::-1]]  # the first section has the second one in it
+    assert set(markdown.names(markdown.section(markdown.read(API), "GET /health"))) >= set(names)
 
 
-@pytest.mark.parametrize("said, word", NOT_BUILT, ids=[each[0] for each in NOT_BUILT])
-def test_what_is_said_not_to_be_built_is_not(said, word):
-    is_said = said in markdown.section(markdown.read(SECURITY), "What is not built yet")
-    built = [path for path in sources.sources("executor")
-             if word in sources.without_comments(path.read_text("utf-8")).lower()]
-    assert is_said == (built == [])
+def test_the_capabilities_that_a_container_needs():
+    needed = re.findall(r'\{CAP_(\w+),', sources.listing(
+        "executor/launcher/probe_confinement.c", "needed"))
+    text = markdown.section(markdown.read(SECURITY), "How to get each")
+    shown = re.search(r"`--cap-add` ([A-Z_, ]+)\.", text)[1].split(", ")
+    assert sorted(shown) == sorted([*needed, "MKNOD"])
+    said = "".join(re.findall(r'"(.*)"', markdown.read("executor/launcher/probe.c")))
+    assert re.search(r"--cap-add for ([A-Z]+[A-Z_, ]*)", said)[1].split(", ") == shown
 
 
 # The log
@@ -217,9 +225,18 @@ NUMBERS = [
     (SECURITY, "`session_threads` and {},",
      [("executor/launcher/zygote_process.c", r"RESERVED_THREADS[\s\\]+(\d+)")]),
     (SECURITY, "a quarter of `session_disk`, {} inodes",
-     [("executor/supervisor/session_mounts.c", r"TMP_INODES (\d+)")]),
+     [("executor/supervisor/session_folders.c", r"TMP_INODES (\d+)")]),
     (SECURITY, "1 MiB, {} inodes",
-     [("executor/supervisor/session_mounts.c", r"SHM_INODES (\d+)")]),
+     [("executor/supervisor/session_folders.c", r"SHM_INODES (\d+)")]),
+    (SECURITY, "5/4 of `session_disk` and {} MiB",
+     [("executor/launcher/cgroups_sandbox.c", r"MEMORY_EXTRA +\(?UINT64_C\((\d+)\) << 20")]),
+    (SECURITY, "`session_threads` and {} |",
+     [("executor/launcher/cgroups_sandbox.c", r"PROCESSES_EXTRA +(\d+)")]),
+    (SECURITY, "`cpu.weight` {}",
+     [("executor/launcher/cgroups_sandbox.c", r'"cpu.weight", "(\d+)"')]),
+    (SECURITY, "`oom_score_adj` {}", [("executor/oom_score.h", r"OOM_SCORE_OF_SESSIONS (\d+)")]),
+    (SECURITY, "a name of {} random bytes",
+     [("executor/launcher/slot_folders.c", r"RANDOM_BYTES +(\d+)")]),
     (OPERATIONS, "first of the {} user ids",
      [("executor/launcher/user_namespace.h", r"OUTER_IDS +(\d+)")]),
 ]
