@@ -14,6 +14,7 @@
 
 #define MOST_PASSES   32 /* over one folder in which files keep appearing */
 #define MOST_RESTARTS 32 /* after a folder on the way up was moved away */
+#define FIRST_ROOM    64
 #define OWNER_ALL     (S_IRUSR | S_IWUSR | S_IXUSR)
 #define FOLDER_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
@@ -47,7 +48,7 @@ static int arrive(struct walk *walk, struct viv_error *err) {
     if ((status.st_mode & OWNER_ALL) != OWNER_ALL && fchmod(walk->current, OWNER_ALL))
         return viv_fail(err, VIV_SYSTEM, "change the mode of a folder: %m");
     if (walk->depth == walk->room) {
-        walk->room = walk->room ? 2 * walk->room : 64;
+        walk->room *= 2;
         walk->places = viv_xrealloc(walk->places, walk->room * sizeof *walk->places);
     }
     walk->places[walk->depth] =
@@ -169,7 +170,11 @@ static int pass(struct walk *walk, struct viv_error *err) {
 /* Each pass begins at the front: what was there is removed, and a place in a folder means
  * nothing after removals on every file system. */
 int empty_folder(int folder, struct viv_error *err) {
-    CLEANUP(walk_end) struct walk walk = {.top = folder, .current = -1};
+    CLEANUP(walk_end)
+    struct walk walk = {.top = folder,
+                        .current = -1,
+                        .places = viv_xcalloc(FIRST_ROOM, sizeof *walk.places),
+                        .room = FIRST_ROOM};
 
     if (start(&walk, err))
         return -1;

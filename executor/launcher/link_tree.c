@@ -48,7 +48,7 @@ static void folder_close_cleanup(struct folder *folder) {
 
 /* Makes the folder where it is shown, and those above it. */
 static int make_folder(struct folder *folder, struct viv_error *err) {
-    if (folder->to >= 0)
+    if (folder->to >= 0 || !folder->above)
         return 0;
     if (make_folder(folder->above, err))
         return -1;

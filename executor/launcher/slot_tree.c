@@ -24,8 +24,6 @@
 const char *const slot_tree_writable[SLOT_TREE_WRITABLE] = {&SESSION_HOME[1], "tmp",
                                                             "dev/shm"};
 
-static void restore_umask_cleanup(const mode_t *mask) { umask(*mask); }
-
 /* ---- pieces ---- */
 
 static int write_file(int folder, const char *path, const char *content,
@@ -206,9 +204,7 @@ static int fill_from_base(int slots, int tree, struct viv_error *err) {
     return link_tree_show(&all, base, "/", tree, err);
 }
 
-int slot_tree_make(int slots, const char *name, struct viv_error *err) {
-    CLEANUP(restore_umask) mode_t mask = umask(0);
-
+static int make_tree(int slots, const char *name, struct viv_error *err) {
     if (!is_there(slots, name)) {
         if (!is_there(slots, BASE) && make_whole(slots, BASE, fill_as_base, err))
             return -1;
@@ -221,13 +217,17 @@ int slot_tree_make(int slots, const char *name, struct viv_error *err) {
     return make_devices(tree, err);
 }
 
-int slot_tree_set_user(int slots, const char *name, uid_t uid, struct viv_error *err) {
-    CLEANUP(restore_umask) mode_t mask = umask(0);
-    CLEANUP(close_fd) int tree = openat(slots, name, FOLDER);
+int slot_tree_make(int slots, const char *name, struct viv_error *err) {
+    mode_t mask = umask(0);
+    int result = make_tree(slots, name, err);
+
+    umask(mask);
+    return result;
+}
+
+static int set_user(int tree, uid_t uid, struct viv_error *err) {
     char user[128], group[64];
 
-    if (tree < 0)
-        return viv_fail(err, VIV_SYSTEM, "open %s: %m", name);
     snprintf(user, sizeof user, "earth:x:%u:%u::%s:/nonexistent\n", (unsigned)uid,
              (unsigned)uid, SESSION_HOME);
     snprintf(group, sizeof group, "earth:x:%u:\n", (unsigned)uid);
@@ -238,4 +238,15 @@ int slot_tree_set_user(int slots, const char *name, uid_t uid, struct viv_error 
         replace_file(tree, "etc/group", group, err))
         return -1;
     return 0;
+}
+
+int slot_tree_set_user(int slots, const char *name, uid_t uid, struct viv_error *err) {
+    CLEANUP(close_fd) int tree = openat(slots, name, FOLDER);
+
+    if (tree < 0)
+        return viv_fail(err, VIV_SYSTEM, "open %s: %m", name);
+    mode_t mask = umask(0);
+    int result = set_user(tree, uid, err);
+    umask(mask);
+    return result;
 }

@@ -98,9 +98,8 @@ static inline void assert_fresh(int folder, const char *const paths[3], uid_t ow
         assert_int_equal(fstatat(folder, paths[i], &status, AT_SYMLINK_NOFOLLOW), 0);
         assert_int_equal(status.st_mode, S_IFDIR | 0700);
         assert_int_equal(status.st_uid, owner);
-        CLEANUP(close_fd) int fd = openat(folder, paths[i], O_RDONLY | O_CLOEXEC);
+        int fd = openat(folder, paths[i], O_RDONLY | O_CLOEXEC);
         DIR *stream = fdopendir(fd);
-        fd = -1;
         assert_non_null(stream);
         for (const struct dirent *entry; (entry = readdir(stream));)
             assert_true(entry->d_name[0] == '.');

@@ -12,14 +12,13 @@
 #define SOMEBODY other_users
 
 static int names_in(int folder) {
-    CLEANUP(close_fd) int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream = fdopendir(fd);
     int count = -2; /* . and .. */
 
     assert_non_null(stream);
     while (readdir(stream))
         count++;
-    fd = -1;
     closedir(stream);
     return count;
 }

@@ -54,9 +54,11 @@ static pid_t start_session(int folder, uid_t user, bool stays) {
         REQUIRE(leave_things(folder, user) == 0);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         REQUIRE(write(ready[1], "", 1) == 1);
-        while (stays)
+        for (;;) {
+            if (!stays)
+                _exit(0);
             pause();
-        _exit(0);
+        }
     }
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);

@@ -39,12 +39,13 @@ static int hidden_folders_with_content(void) {
     int count = 0;
 
     for (size_t i = 0; i < SESSION_ROOT_HIDDEN; i++) {
-        struct dirent **found = NULL;
-        int names = scandir(session_root_hidden[i], &found, NULL, NULL);
+        DIR *stream = opendir(session_root_hidden[i]);
+        int names = 0;
+        while (stream && readdir(stream))
+            names++;
         count += names > 2; /* . and .. */
-        while (names > 0)
-            free(found[--names]);
-        free(found);
+        if (stream)
+            closedir(stream);
     }
     return count;
 }
