@@ -28,26 +28,13 @@
 
 /* ---- the child: on its way to be the launcher ---- */
 
-/* Enters the outer user namespace; the parent writes its map in between. */
-static int enter_user_namespace(int keeper, bool ordinary, struct viv_error *err) {
-    char byte = 0;
-    size_t fd_count;
-
-    if (unshare(CLONE_NEWUSER))
-        return viv_fail(err, VIV_SYSTEM, "unshare a user namespace: %m");
-    if (io_send_message(keeper, &byte, 1, NULL, 0, err) ||
-        io_receive_message(keeper, &byte, 1, NULL, 0, &fd_count, err) != 1)
-        return viv_fail(err, VIV_SYSTEM, "the user namespace was not mapped");
-    return ordinary ? 0 : confine_become_user(0, 0, err);
-}
-
 static int enter_namespaces(int keeper, bool ordinary, struct viv_error *err) {
     /* What it takes to make namespaces and map ids, to make them anew for the zygote, and
      * to end sandboxes. All of it inside the outer user namespace only. */
     const uint64_t kept = BIT(CAP_SYS_ADMIN) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |
                           BIT(CAP_SETPCAP) | BIT(CAP_KILL);
 
-    if (enter_user_namespace(keeper, ordinary, err))
+    if (user_namespace_enter_outer(keeper, ordinary, err))
         return -1;
     /* No cgroup namespace: moves out of it would be refused (cgroups(7), nsdelegate).
      * Sessions have theirs. */

@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/io.h"
+#include "executor/confine.h"
 #include "executor/control.h"
 
 static int write_below(int directory, const char *path, const char *text,
@@ -52,13 +52,7 @@ int user_namespace_enter_outer(int parent, bool ordinary, struct viv_error *err)
     if (io_send_message(parent, &byte, 1, NULL, 0, err) ||
         io_receive_message(parent, &byte, 1, NULL, 0, &fd_count, err) != 1)
         return viv_fail(err, VIV_SYSTEM, "the user namespace was not mapped");
-    if (!ordinary && (setresgid(0, 0, 0) || setresuid(0, 0, 0)))
-        return viv_fail(err, VIV_SYSTEM, "change to the user of the namespace: %m");
-    /* A change of user makes a process not dumpable, and then it may not write the maps
-     * of its children, whose files in /proc are not its own: proc(5). */
-    if (prctl(PR_SET_DUMPABLE, 1))
-        return viv_fail(err, VIV_SYSTEM, "set dumpable: %m");
-    return 0;
+    return ordinary ? 0 : confine_become_user(0, 0, err);
 }
 
 int user_namespace_map_outer(pid_t pid, uint64_t uid_base, struct viv_error *err) {

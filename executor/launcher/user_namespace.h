@@ -27,8 +27,7 @@
 /*
  * Puts the calling process into an outer namespace of its own: asks its parent over the
  * SOCK_SEQPACKET socket, with a byte each way, to call user_namespace_map_outer(), and
- * becomes the namespace's user 0. The process stays dumpable, so that it may write the
- * maps of its children.
+ * becomes its user 0, which an `ordinary` one has not. That makes it not dumpable.
  */
 int user_namespace_enter_outer(int parent, bool ordinary, struct viv_error *err);
 
