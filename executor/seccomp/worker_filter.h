@@ -28,8 +28,8 @@ struct worker_filter_options {
     /* The setting seccomp_refuse: names, see refusals.h, of calls that fail with EPERM
      * besides those that always do; borrowed, NULL or "" for none. It can allow nothing,
      * and a call that is always refused keeps its error. What a worker itself needs is
-     * not spared: without read, sendto or exit_group it answers no call, without mmap or
-     * futex none becomes ready. */
+     * not spared: without sendto or fcntl none becomes ready, without read each call ends
+     * in a crash. */
     const char *refuse;
 };
 

@@ -22,6 +22,7 @@ import termios
 import pytest
 
 from docs import system_calls
+from support.client import fresh_id
 from support.must import cannot
 from support.outside import PYTHON, run as run_outside
 from support.program import program
@@ -245,6 +246,14 @@ def test_locks_of_records_are_answered_and_not_made(session):
     calls = [(number_of("fcntl"), [1, command, 0]) for command in (fcntl.F_SETLK, fcntl.F_SETLKW)]
     assert inside(session, calls) == [0, 0]
     assert outside(calls) == [errno.EFAULT, errno.EFAULT]
+
+
+def test_what_the_operator_refuses(start):
+    instance = start(rate_limit=0, pool_size=0, seccomp_refuse="flock, ioctl,socket")
+    calls = [(number_of("flock"), [-1, 0]), (number_of("ioctl"), [-1, termios.FIONREAD]),
+             (number_of("dup"), [-1])]
+    found = inside(instance.client.session(fresh_id()), calls)
+    assert found == [errno.EPERM, errno.EPERM, errno.EBADF]
 
 
 def test_threads_come_and_go(session):
