@@ -10,6 +10,7 @@
 #include "common/command_line.h"
 #include "executor/launcher/check.h"
 #include "executor/launcher/keeper.h"
+#include "executor/launcher/tier_choice.h"
 
 /* The flags of this program alone. */
 struct flags {
@@ -45,12 +46,8 @@ static int check_settings(const struct settings *settings, void *context,
 
 static int check_host(const struct settings *settings, bool json) {
     struct probe_report report;
-    struct cgroups cgroups;
 
-    probe_host(settings, &report);
-    cgroups_open(&cgroups, (gid_t)settings->uid_base, NULL);
-    probe_set_controllers(&report, &cgroups);
-    cgroups_close(&cgroups, NULL);
+    tier_check(settings, &report);
     (json ? check_print_json : check_print)(&report, settings->min_isolation, stdout);
     if (fflush(stdout)) {
         fprintf(stderr, "vivarium-executor: cannot write: %m\n");

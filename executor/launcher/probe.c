@@ -100,6 +100,8 @@ static const struct row rows[PROBE_CONTROL_COUNT] = {
     [PROBE_SECCOMP] = {"seccomp filter", EVERYWHERE, attempt_seccomp, false, KERNEL},
     [PROBE_OOM_SCORE] = {"oom_score_adj", "sessions end first when memory is out",
                          attempt_oom_score, false, "a /proc that can be written"},
+    [PROBE_WHOLE_SANDBOX] = {"a whole sandbox", IN_NAMESPACES, NULL, false,
+                             NAMESPACES "; the lines of the log above"},
 };
 
 /* What a child tells of its attempt, in one message. */
@@ -217,7 +219,7 @@ void probe_host(const struct settings *settings, struct probe_report *report) {
     for (enum probe_row i = 0; i < PROBE_CONTROL_COUNT; i++) {
         outcome = (struct outcome){.state = PROBE_WORKS};
         if (!rows[i].attempt)
-            note(&outcome, PROBE_ABSENT, "no control group was asked for it");
+            note(&outcome, PROBE_ABSENT, "it was not asked for");
         else if (rows[i].inside && i > PROBE_USER_NAMESPACE &&
                  report->controls[PROBE_USER_NAMESPACE].state != PROBE_WORKS)
             note(&outcome, PROBE_ABSENT, "not tried without a user namespace");

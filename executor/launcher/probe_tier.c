@@ -14,7 +14,7 @@ static const unsigned in_namespaces =
     ROW(PROBE_USER_NAMESPACE) | ROW(PROBE_MOUNT_NAMESPACE) | ROW(PROBE_PID_NAMESPACE) |
     ROW(PROBE_NETWORK_NAMESPACE) | ROW(PROBE_IPC_NAMESPACE) | ROW(PROBE_UTS_NAMESPACE) |
     ROW(PROBE_CGROUP_NAMESPACE) | ROW(PROBE_TMPFS) | ROW(PROBE_READ_ONLY_BIND) |
-    ROW(PROBE_ROOT_CHANGE);
+    ROW(PROBE_ROOT_CHANGE) | ROW(PROBE_WHOLE_SANDBOX);
 
 static const unsigned controllers =
     ROW(PROBE_MEMORY_CONTROLLER) | ROW(PROBE_PIDS_CONTROLLER) | ROW(PROBE_CPU_CONTROLLER);
@@ -43,7 +43,8 @@ static unsigned working_rows(const struct probe_report *report) {
     unsigned working = 0;
 
     for (unsigned i = 0; i < PROBE_CONTROL_COUNT; i++)
-        if (report->controls[i].state == PROBE_WORKS)
+        if (report->controls[i].state == PROBE_WORKS ||
+            (i == PROBE_WHOLE_SANDBOX && report->controls[i].state == PROBE_ABSENT))
             working |= ROW(i);
     return working;
 }

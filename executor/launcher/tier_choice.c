@@ -99,8 +99,8 @@ void tier_controllers(char *to, const struct cgroups *cgroups) {
                 cgroup_controller_name((enum cgroup_controller_kind)i));
 }
 
-int tier_choose(struct tier_choice *choice, const struct settings *settings, int program,
-                const int unwanted[], size_t count, struct viv_error *err) {
+/* Control by control. */
+static void look_around(struct tier_choice *choice, const struct settings *settings) {
     struct viv_error failure;
 
     choice->settings = settings;
@@ -108,6 +108,31 @@ int tier_choose(struct tier_choice *choice, const struct settings *settings, int
     cgroups_open(&choice->cgroups, (gid_t)settings->uid_base, &failure);
     probe_host(settings, &choice->report);
     probe_set_controllers(&choice->report, &choice->cgroups);
+    choice->tier = choice->report.tier;
+}
+
+void tier_check(const struct settings *settings, struct probe_report *report) {
+    struct tier_choice choice = {.to_janitor = -1, .cgroups = cgroups_none()};
+    struct viv_error err;
+
+    look_around(&choice, settings);
+    if (!choice.report.usable || !isolation_has_namespaces(choice.tier))
+        probe_set(&choice.report, PROBE_WHOLE_SANDBOX, PROBE_ABSENT,
+                  "not tried, for it would take a slot");
+    else if (try_tier(&choice, -1, NULL, 0, &err))
+        probe_set(&choice.report, PROBE_WHOLE_SANDBOX, PROBE_REFUSED, err.message);
+    else
+        probe_set(&choice.report, PROBE_WHOLE_SANDBOX, PROBE_WORKS, "");
+    probe_conclude(&choice.report);
+    tier_close(&choice);
+    *report = choice.report;
+}
+
+int tier_choose(struct tier_choice *choice, const struct settings *settings, int program,
+                const int unwanted[], size_t count, struct viv_error *err) {
+    struct viv_error failure;
+
+    look_around(choice, settings);
     if (!choice->report.usable)
         return viv_fail(err, VIV_CONFIG,
                         "sessions cannot be kept apart here (%s); vivarium-executor "

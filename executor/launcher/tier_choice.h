@@ -28,6 +28,10 @@ struct tier_choice {
 int tier_choose(struct tier_choice *choice, const struct settings *settings, int program,
                 const int unwanted[], size_t count, struct viv_error *err);
 
+/* What tier_choose() would find; leaves nothing behind. A whole sandbox is made only where
+ * that concerns nobody else: with namespaces. */
+void tier_check(const struct settings *settings, struct probe_report *report);
+
 /* What the launcher is to be started with. Borrows from *choice. */
 struct launcher_start tier_launcher_start(struct tier_choice *choice, int program);
 
