@@ -25,6 +25,13 @@ static bool is_beyond(const struct session_use *use, uint64_t bytes, uint64_t in
     return use->bytes > bytes || use->inodes > inodes;
 }
 
+void disk_watch_begin(struct disk_watch *watch) {
+    viv_time soon = viv_after_ms(LOOK_MS);
+
+    if (soon < watch->look_at && watch->look_at != VIV_TIME_NEVER)
+        watch->look_at = soon;
+}
+
 enum disk_verdict disk_watch_look(struct disk_watch *watch, bool running) {
     viv_time began = viv_now();
     struct session_use use = measure(watch);

@@ -26,6 +26,9 @@ enum disk_verdict {
 void disk_watch_init(struct disk_watch *watch, const struct supervisor_descriptors *own,
                      const struct settings *settings);
 
+/* Code begins to run. */
+void disk_watch_begin(struct disk_watch *watch);
+
 /* To be called at `look_at`, which it sets anew. */
 enum disk_verdict disk_watch_look(struct disk_watch *watch, bool running);
 

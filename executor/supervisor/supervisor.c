@@ -105,6 +105,8 @@ static void look_at_disk(struct supervisor *self) {
         supervisor_stop_worker(self, SESSION_OUT_OF_DISK);
         break;
     case DISK_FAR_TOO_FULL:
+        /* The call has its answer; the next one will hear that all is lost. */
+        supervisor_stop_worker(self, SESSION_OUT_OF_DISK);
         supervisor_give_up(&far_too_full);
     }
 }

@@ -49,6 +49,7 @@ void supervisor_start_call(struct supervisor *self) {
     if (home_snapshot_take(&call->before, self->own.folders[SESSION_HOME_FOLDER], &err))
         supervisor_give_up(&err);
     output_pump_all(&self->worker, &self->call, &self->client);
+    disk_watch_begin(&self->disk);
     call->phase = CALL_RUNNING;
     call->began = viv_now();
     call->deadline = viv_after_ms(call->exec.timeout_ms);

@@ -44,13 +44,15 @@ class DevServer:
     """contrib/dev-server with settings of the test's choice, on any free port or a given one.
 
     `tier` is the name of the kind of place that it runs in; `under` is a command that the other
-    one is put behind. Without them it runs as the test itself does.
+    one is put behind. Without them it runs as the test itself does, or in
+    the place that the environment names in VIVARIUM_TIER: any suite can be run there.
 
     All that it writes goes below `scratch`, a directory made for it, so that a test can see what
     it leaves behind. Its messages are in the file `log`, outside of that.
     """
 
     def __init__(self, port=0, tier=None, under=(), **settings):
+        tier = tier or os.environ.get("VIVARIUM_TIER")
         self.tier = Tier(tier) if tier else None
         self.under = under
         self.settings = {**(self.tier.settings() if tier else {}), **settings}
