@@ -22,6 +22,7 @@ class Outcome:
     dies: list = None
     prints: str = None
     harmless: bool = False
+    loses_all: bool = False
 
     def allows(self, answer):
         """True when the answer of an execution is one that the attempt may have."""
@@ -31,8 +32,9 @@ class Outcome:
         if answer.lost == "none":
             return self.harmless or answer.error_type in (self.ends or []) or is_a(
                 answer.error_type, self.refused or [])
-        return self.harmless or answer.lost == "variables" and answer.error_type in [
-            *(self.ends or []), *(self.dies or [])]
+        if answer.lost == "all" and not self.loses_all:
+            return False
+        return self.harmless or answer.error_type in [*(self.ends or []), *(self.dies or [])]
 
     def set(self, line):
         """Take over a line of a table. False if it says something else."""
@@ -41,8 +43,8 @@ class Outcome:
             setattr(self, word, rest.split())
         elif word == "prints":
             self.prints = rest
-        elif line == "harmless":
-            self.harmless = True
+        elif line in ("harmless", "loses all"):
+            setattr(self, line.replace(" ", "_"), True)
         else:
             return False
         return True
@@ -61,8 +63,9 @@ class Attempt:
     def judge(self, answer, isolation):
         """Assert that the answer of an execution is what must become of the attempt."""
         assert answer.status == 200
-        assert "reached" not in answer.std_out, answer
-        assert self.expected(isolation).allows(answer), answer
+        expected = self.expected(isolation)
+        assert expected.harmless or "reached" not in answer.std_out, answer
+        assert expected.allows(answer), answer
 
     def expected(self, isolation):
         """What may become of it there."""

@@ -16,18 +16,18 @@ from support.together import eventually
 
 from .surroundings import Surroundings
 
-# limits that attempts reach soon; sessions are many, and are to make room for others soon
+# limits that attempts reach soon
 SETTINGS = {
     "rate_limit": 0,
     "pool_size": 0,
     "max_sessions": 512,
-    "session_idle_timeout": "10s",
+    "session_idle_timeout": "60s",
     "interrupt_grace": "500ms",
     "session_memory": "512M",
     "session_disk": "16M",
     "session_inodes": 2000,
+    "slots": 12,
 }
-SLOTS = {"confined": 64, "minimal": 512}
 HEALTH_DEADLINE = 1.0  # seconds
 BEGIN = program("""
     import os, threading
@@ -42,7 +42,7 @@ BEGIN = program("""
 
 
 class WaitingClient(Client):
-    """Waits for room where sessions of earlier tests have left none."""
+    """Waits for room where other sessions have left none."""
 
     def post(self, target, body, content_type="application/json", timeout=PATIENCE):
         """As the other one."""
@@ -56,8 +56,7 @@ class WaitingClient(Client):
 @pytest.fixture(scope="session", params=TIERS)
 def server(request):
     """An instance in one kind of place after the other."""
-    slots = {"slots": SLOTS[request.param]} if request.param in SLOTS else {}
-    with running(tier=request.param, **SETTINGS, **slots) as one:
+    with running(tier=request.param, **SETTINGS) as one:
         one.client = WaitingClient(one.port)
         yield one
 
@@ -77,9 +76,23 @@ def surroundings(server):
 
 
 @pytest.fixture
-def session(server):
+def new_session(server):
+    """A function that gives one session after the other; they end with the test."""
+    sessions = []
+
+    def one_more():
+        sessions.append(server.client.session(fresh_id()))
+        return sessions[-1]
+
+    yield one_more
+    for session in sessions:
+        server.end_session(session.name)
+
+
+@pytest.fixture
+def session(new_session):
     """A session of the test's own."""
-    return server.client.session(fresh_id())
+    return new_session()
 
 
 def answers_soon(server):

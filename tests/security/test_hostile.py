@@ -54,7 +54,7 @@ def test_it_fails_inside(server, session, surroundings, attempt):
     answer = session.exec(attempt.code, timeout_ms=400 if attempt.endless else 8000)
     attempt.judge(answer, server.tier.isolation)
     after = session.exec(f"[globals().get('kept'), open({path!r}).read()]")
-    assert after.success, after
+    assert after.success or answer.lost == "all", after
     if answer.lost == after.lost == "none":
         assert after.value == [41, "kept"]
     surroundings.judge(attempt.code)

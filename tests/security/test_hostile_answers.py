@@ -7,7 +7,6 @@ import os
 import pytest
 
 from support import outside
-from support.client import fresh_id
 from support.program import program
 from support.server import SECRET, SECRET_NAME
 
@@ -34,7 +33,8 @@ def test_c07_a_planted_link_is_not_collected(attack, tmp_path):
         import os
         os.symlink('/etc/passwd', 'report.csv')
         os.symlink('/', 'folder')
-        print(open('report.csv').read() if os.path.exists('report.csv') else 'planted')
+        try: print(open('report.csv').read())
+        except OSError: print('planted')
     """
     answer = attack(code)
     assert answer.success and answer.files == {}
@@ -104,19 +104,18 @@ def test_g05_characters_that_are_none(attack):
     assert b"\0" not in answer.body
 
 
-def test_h01_spoilt_modules(server, session):
+def test_h01_spoilt_modules(session, new_session):
     session.exec(program("""
         import builtins, json
         json.dumps = lambda *a, **k: 'owned'
         builtins.print = None
     """))
-    other = server.client.session(fresh_id())
-    assert other.output("import json\nprint(json.dumps([1]))") == "[1]\n"
+    assert new_session().output("import json\nprint(json.dumps([1]))") == "[1]\n"
 
 
-def test_h02_chance_is_each_sessions_own(server):
+def test_h02_chance_is_each_sessions_own(new_session):
     code = "import numpy as np; np.random.rand()"
-    first, second = (server.client.session(fresh_id()).value(code) for _ in range(2))
+    first, second = (new_session().value(code) for _ in range(2))
     assert first != second
 
 

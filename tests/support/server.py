@@ -21,6 +21,7 @@ from .must import cannot
 from .program import program
 from .tiers import ROOT, Tier
 from .together import eventually
+from .wires import END, NEXT, Connection
 
 COMMAND = ROOT / "contrib" / "dev-server"
 # even when the tests are killed no instance goes on for ever
@@ -168,6 +169,19 @@ class DevServer:
         assert session.exec("_go.set(); [thread.join() for thread in _threads]").success
         assert len(workers) == 1, workers
         return workers[0]
+
+    def end_session(self, name):
+        """Let the executor end what a session has, which its idle time else does in the end.
+
+        What it keeps of a session for vivarium-fcgi has the session's name in it.
+        """
+        path = next(self.scratch.glob("*/run/executor/executor.sock"))
+        with Connection(path) as connection:
+            found = connection.ask(NEXT, 0)
+            while found.sandbox and name.encode() not in found.bytes:
+                found = connection.ask(NEXT, found.sandbox)
+            if found.sandbox:
+                connection.ask(END, found.sandbox)
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""

@@ -15,7 +15,7 @@ from .must import cannot, only_root_can
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
-TIERS = ("isolated", "isolated-user")
+TIERS = ("isolated", "isolated-user", "confined", "minimal")
 PROGRAMS = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote")
 PROFILE = "tests/support/container_profile"
 
