@@ -87,6 +87,18 @@ static bool may_be_shown(const struct stat *status) {
            !(status->st_mode & (S_IWGRP | S_IWOTH | S_ISUID | S_ISGID));
 }
 
+/* Gives the name's inode a second name; 1 where the file system allows none. */
+static int add_name(struct folder *folder, const char *name, struct viv_error *err) {
+    if (make_folder(folder, err))
+        return -1;
+    if (linkat(folder->from, name, folder->to, name, 0) == 0 || errno == EEXIST)
+        return 0;
+    /* Another file system; one without links; or more links than it allows. */
+    if (errno == EXDEV || errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK)
+        return 1;
+    return viv_fail(err, VIV_SYSTEM, "link %s: %m", name);
+}
+
 static int show_file(struct walk *walk, struct folder *folder, const char *name,
                      struct viv_error *err) {
     struct stat status;
@@ -97,27 +109,25 @@ static int show_file(struct walk *walk, struct folder *folder, const char *name,
         if (!may_be_shown(&status))
             return 0;
     }
-    if (make_folder(folder, err))
-        return -1;
-    if (linkat(folder->from, name, folder->to, name, 0) == 0 || errno == EEXIST)
-        return 0;
-    /* Another file system; one without links; or more links than it allows. */
-    if (errno != EXDEV && errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK)
-        return viv_fail(err, VIV_SYSTEM, "link %s: %m", name);
+    int not_linked = add_name(folder, name, err);
+    if (not_linked <= 0)
+        return not_linked;
     walk->tree->copied = true;
     return copy_file(folder, name, err);
 }
 
+/* A link has a second name like a file: the fewer inodes, the faster. */
 static int show_link(struct folder *folder, const char *name, struct viv_error *err) {
     char content[PATH_MAX];
-    ssize_t length = readlinkat(folder->from, name, content, sizeof content - 1);
+    int not_linked = add_name(folder, name, err);
 
+    if (not_linked <= 0)
+        return not_linked;
+    ssize_t length = readlinkat(folder->from, name, content, sizeof content - 1);
     if (length < 0)
         return viv_fail(err, VIV_SYSTEM, "readlink %s: %m", name);
     content[length] = '\0';
-    if (make_folder(folder, err))
-        return -1;
-    if (symlinkat(content, folder->to, name) && errno != EEXIST)
+    if (symlinkat(content, folder->to, name))
         return viv_fail(err, VIV_SYSTEM, "symlink %s: %m", name);
     return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same tree of files at a second place: folders are made, links made again, and
- * regular files get a second name; where the file system allows none, a copy with the
- * same time of modification. For trees that no hostile process can change.
+ * The same tree of files at a second place: folders are made, regular files and symbolic
+ * links get a second name; where the file system allows none, a copy with the same time
+ * of modification. For trees that no hostile process can change.
  */
 #ifndef VIV_LINK_TREE_H
 #define VIV_LINK_TREE_H

@@ -193,10 +193,14 @@ static void another_file_system_gets_copies(void **state) {
     const struct timespec times[2] = {{1000000000, 0}, {1100000000, 123456789}};
     put_folder(pair.from.fd, "d");
     put_mode(pair.from.fd, "d/module.py", 0755);
+    assert_int_equal(symlinkat("module.py", pair.from.fd, "d/link.py"), 0);
     assert_int_equal(utimensat(pair.from.fd, "d/module.py", times, 0), 0);
     show(&tree, &pair, "/d");
     assert_true(tree.copied);
     assert_content(pair.to.fd, "d/module.py", "d/module.py");
+    char content[32] = {0};
+    assert_int_equal(readlinkat(pair.to.fd, "d/link.py", content, 31), 9);
+    assert_string_equal(content, "module.py");
     assert_int_equal(fstatat(pair.to.fd, "d/module.py", &to, 0), 0);
     assert_int_equal(to.st_mode, S_IFREG | 0755);
     assert_int_equal(to.st_mtim.tv_sec, 1100000000);
