@@ -4,6 +4,9 @@
 import re
 import time
 
+import pytest
+
+from support.tiers import TIERS
 from support.together import at_once, eventually, in_background
 
 IN_NAMESPACES = ("full", "isolated")
@@ -18,10 +21,11 @@ def test_what_it_says(client, session):
     assert re.fullmatch(r"\d+\.\d+\.\d+[-+.\w]*", answer.json["version"])
 
 
-def test_how_sessions_are_kept_apart(client):
-    told = client.health().json["isolation"]
-    assert told["tier"] in (*IN_NAMESPACES, "confined", "minimal")
-    assert isinstance(told["landlock_abi"], int)
+@pytest.mark.parametrize("tier", TIERS)
+def test_how_sessions_are_kept_apart(start, tier):
+    instance = start(tier=tier, pool_size=1, preload="none")
+    told = instance.client.health().json["isolation"]
+    assert told["tier"] == instance.tier.isolation or (told["tier"], tier) == ("full", "isolated")
     if told["tier"] in IN_NAMESPACES:
         assert (told["network"], told["disk"]) == ("namespace", "quota")
         assert "slots" not in told
