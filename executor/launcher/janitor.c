@@ -148,7 +148,7 @@ void janitor_main(const struct settings *settings, enum isolation_tier tier, int
         viv_log_failure(VIV_LOG_ERROR, "janitor_not_started", err.message, NULL);
         _exit(EXIT_FAILURE);
     }
-    if (serve(&folders, &err)) {
+    if (serve(&folders, &err) || slot_folders_end(&folders, &err)) {
         viv_log_failure(VIV_LOG_ERROR, "janitor_failed", err.message, NULL);
         _exit(EXIT_FAILURE);
     }

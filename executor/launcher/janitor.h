@@ -48,7 +48,7 @@ struct janitor_reply {
 };
 
 /*
- * Serves until the end of `socket`, then ends the process. One that cannot begin (another
+ * Serves until the end of `socket`, then empties all slots and ends the process. One that cannot begin (another
  * executor has the same slot_directory, say) logs why and ends with a failure: its client
  * sees the end of the socket. Closes every other descriptor but standard ones, and drops
  * all capabilities but those that it needs.

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -222,6 +223,27 @@ static int prepare_session(const struct slot_folders *folders, uint32_t slot,
 }
 
 /* ---- both ---- */
+
+/* A tree stays for the next start; what a session has left in it does not. */
+static int empty_tree(const struct slot_folders *folders, const char *name,
+                      struct viv_error *err) {
+    const uint32_t slot =
+        strcmp(name, ZYGOTE) == 0 ? JANITOR_ZYGOTE : (uint32_t)strtoul(name, NULL, 10);
+    const struct wipe_user user = user_of_slot(folders->settings, slot);
+    CLEANUP(close_fd) int tree = openat(folders->slots, name, FOLDER);
+
+    if (tree < 0 || wipe_folders(tree, slot_tree_writable, SLOT_TREE_WRITABLE, &user,
+                                 WIPE_LIMIT_MS, err))
+        viv_log_failure(VIV_LOG_WARNING, "slot_not_emptied",
+                        tree < 0 ? "it cannot be opened" : err->message, NULL);
+    return 0;
+}
+
+int slot_folders_end(const struct slot_folders *folders, struct viv_error *err) {
+    return folders->tier == ISOLATION_CONFINED
+               ? for_names(folders, NULL, is_tree, empty_tree, err)
+               : for_names(folders, NULL, is_session, try_remove_session, err);
+}
 
 int slot_folders_start(struct slot_folders *folders, struct viv_error *err) {
     if (folders->tier == ISOLATION_CONFINED)

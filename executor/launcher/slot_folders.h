@@ -28,4 +28,8 @@ int slot_folders_start(struct slot_folders *folders, struct viv_error *err);
 int slot_folders_prepare(struct slot_folders *folders, uint32_t slot,
                          struct viv_error *err);
 
+/* When nothing of a session runs any more: removes what sessions have left, all that can be
+ * removed. */
+int slot_folders_end(const struct slot_folders *folders, struct viv_error *err);
+
 #endif
