@@ -16,20 +16,23 @@
 
 #define SET_UP_LIMIT_MS 20000
 
-/* A supervisor that is set up asks for a worker first of all. */
-static int wait_for_set_up(int control, struct viv_error *err) {
-    struct control_message message;
+/* What a supervisor sends along with its demand for a worker. To be held until it has been
+ * ended: with the last copy of them closed it would see a worker that ended, and log it. */
+struct demand {
     int fds[SPAWN_FD_MAX];
     size_t fd_count;
+};
+
+/* A supervisor that is set up asks for a worker first of all. */
+static int wait_for_set_up(int control, struct demand *demand, struct viv_error *err) {
+    struct control_message message;
 
     if (io_wait(control, false, viv_after_ms(SET_UP_LIMIT_MS), err))
         return -1;
-    ssize_t got = io_receive_message(control, &message, sizeof message, fds, SPAWN_FD_MAX,
-                                     &fd_count, err);
+    ssize_t got = io_receive_message(control, &message, sizeof message, demand->fds,
+                                     SPAWN_FD_MAX, &demand->fd_count, err);
     if (got < 0)
         return -1;
-    for (size_t i = 0; i < fd_count; i++)
-        close(fds[i]);
     return got == sizeof message && message.what == CONTROL_SPAWN
                ? 0
                : viv_fail(err, VIV_SYSTEM,
@@ -45,6 +48,7 @@ int launcher_try(const struct launcher_start *start, struct viv_error *err) {
         .cgroups = start->cgroups,
     };
     struct sandbox sandbox = {.number = 1};
+    struct demand demand = {.fd_count = 0};
     CLEANUP(close_fd) int folder = -1;
 
     if (supervisor_filter_build(&setup.filter, err))
@@ -56,10 +60,12 @@ int launcher_try(const struct launcher_start *start, struct viv_error *err) {
     }
     if (sandbox_start(&sandbox, &setup, folder, err))
         return -1;
-    int failed = wait_for_set_up(sandbox.control, err);
+    int failed = wait_for_set_up(sandbox.control, &demand, err);
     sandbox_kill(&sandbox);
     while (waitpid(sandbox.pid, NULL, 0) < 0 && errno == EINTR)
         ;
+    for (size_t i = 0; i < demand.fd_count; i++)
+        close(demand.fds[i]);
     close(sandbox.control);
     sandbox_clear(&sandbox, &setup);
     seccomp_filter_clear(&setup.filter);
