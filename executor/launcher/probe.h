@@ -60,10 +60,10 @@ enum probe_state {
 struct probe_control {
     const char *name;
     const char *needed_for; /* names of tiers, or what it is good for */
+    const char *remedy;     /* what may help, parts divided by "; " */
     enum probe_state state;
-    char reason[PROBE_REASON_SIZE]; /* why it does not work, "" where it does */
-    const char *remedy;             /* what may help, parts divided by "; " */
     bool matters;                   /* if it worked, sessions would be better apart */
+    char reason[PROBE_REASON_SIZE]; /* why it does not work, "" where it does */
 };
 
 struct probe_report {

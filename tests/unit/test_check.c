@@ -8,12 +8,12 @@
 #include "executor/launcher/check.h"
 
 static const struct probe_control controls[] = {
-    {"user namespace", "full, isolated", PROBE_REFUSED, "unshare: \"no\"", "one; two",
-     true},
-    {"mount namespace", "full, isolated", PROBE_ABSENT, "not tried", "five", false},
-    {"memory controller", "full", PROBE_REFUSED, "none", "one; two", true},
-    {"Landlock", "minimal", PROBE_ABSENT, "none", "three", true},
-    {"no_new_privs", "every tier", PROBE_WORKS, "", "four", false},
+    {"user namespace", "full, isolated", "one; two", PROBE_REFUSED, true,
+     "unshare: \"no\""},
+    {"mount namespace", "full, isolated", "five", PROBE_ABSENT, false, "not tried"},
+    {"memory controller", "full", "one; two", PROBE_REFUSED, true, "none"},
+    {"Landlock", "minimal", "three", PROBE_ABSENT, true, "none"},
+    {"no_new_privs", "every tier", "four", PROBE_WORKS, false, ""},
 };
 
 /* The report of a host; the rows that are not in `controls` work. */
