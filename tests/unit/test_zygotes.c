@@ -31,6 +31,63 @@ static void few_requests_are_under_way(void **state) {
     assert_int_equal(asked(0), 10);
 }
 
+/* With namespaces or without, with a cgroup or without. */
+static void requests_have_as_many_descriptors_as_they_need(void **state) {
+    static const size_t counts[] = {SPAWN_FD_MAX, SPAWN_FOLDER + 1, SPAWN_CGROUP, 1};
+    size_t count;
+
+    (void)state;
+    zygotes_keep_time(&bench->zygotes);
+    int before = open_descriptors(), open_for_them = 0;
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        assert_int_equal(spawn_of(i + 1, (uid_t)(50000 + i), counts[i]), 0);
+        open_for_them += (int)counts[i];
+    }
+    assert_int_equal(open_descriptors(), before + open_for_them);
+    say(0, 0, 0);
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct spawn_request request = asked_with(0, &count);
+        assert_int_equal(request.sandbox, i + 1);
+        assert_int_equal(request.user, 50000 + i);
+        assert_int_equal(count, counts[i]);
+    }
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        say(0, i + 1, 0);
+        open_for_them -= (int)counts[i];
+        assert_int_equal(open_descriptors(), before + open_for_them);
+    }
+}
+
+static void an_answer_tells_which_process_the_worker_is(void **state) {
+    (void)state;
+    start_ready();
+    for (uint64_t sandbox = 1; sandbox <= 3; sandbox++)
+        assert_int_equal(spawn(sandbox), 0);
+    static const uint64_t order[] = {2, 3, 1};
+    for (size_t i = 0; i < COUNT_OF(order); i++) {
+        say(0, order[i], 0);
+        assert_int_equal(bench->made.sandbox, order[i]);
+        assert_int_equal(bench->made.worker, WORKER_OF(order[i]));
+    }
+    assert_int_equal(bench->not_made, 0);
+}
+
+static void zygotes_are_known_until_they_are_reaped(void **state) {
+    (void)state;
+    assert_false(zygotes_have(&bench->zygotes, getpid()));
+    start_ready();
+    assert_true(zygotes_have(&bench->zygotes, bench->pids[0]));
+    bench->zygotes.two[bench->zygotes.current].ready_at -=
+        (viv_time)bench->settings.zygote_age * VIV_MS;
+    start_ready();
+    for (int i = 0; i < 2; i++) {
+        assert_true(zygotes_have(&bench->zygotes, bench->pids[i]));
+        reap(i);
+        assert_false(zygotes_have(&bench->zygotes, bench->pids[i]));
+    }
+    assert_false(zygotes_reaped(&bench->zygotes, getpid()));
+}
+
 static void an_answer_closes_the_descriptors(void **state) {
     (void)state;
     start_ready();
@@ -202,6 +259,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(requests_wait_for_a_zygote),
         TEST(few_requests_are_under_way),
+        TEST(requests_have_as_many_descriptors_as_they_need),
+        TEST(an_answer_tells_which_process_the_worker_is),
+        TEST(zygotes_are_known_until_they_are_reaped),
         TEST(an_answer_closes_the_descriptors),
         TEST(a_failure_is_told_before_the_descriptors_are_closed),
         TEST(a_sandbox_has_few_requests),

@@ -17,6 +17,9 @@
 
 #define STARTS_MAX 8
 
+/* What a zygote calls the worker of a sandbox. */
+#define WORKER_OF(sandbox) ((pid_t)(1000 + (sandbox)))
+
 struct bench {
     struct settings settings;
     struct zygote_setup setup;
@@ -27,8 +30,9 @@ struct bench {
     pid_t pids[STARTS_MAX];
     int starts;
     bool cannot_start;
-    uint64_t not_made; /* the sandbox that was told last */
-    int open_then;     /* descriptors that were open when it was told */
+    uint64_t not_made;       /* the sandbox that was told last */
+    int open_then;           /* descriptors that were open when it was told */
+    struct spawn_reply made; /* the last answer that told of a worker */
 };
 
 static struct bench *bench; /* of the running test */
@@ -85,8 +89,10 @@ void zygote_process_close(struct zygote_process *zygote) {
 
 static inline void note_answer(void *context, const struct spawn_reply *reply) {
     assert_ptr_equal(context, bench);
-    if (!reply->failed)
+    if (!reply->failed) {
+        bench->made = *reply;
         return;
+    }
     assert_int_equal(reply->failed, EAGAIN);
     bench->open_then = open_descriptors();
     bench->not_made = reply->sandbox;
@@ -119,35 +125,47 @@ static inline int tear_down(void **state) {
     return 0;
 }
 
-static inline int spawn(uint64_t sandbox) {
+/* Asks for a worker of a user, with so many descriptors. */
+static inline int spawn_of(uint64_t sandbox, uid_t user, size_t count) {
     int fds[SPAWN_FD_MAX];
 
-    for (int i = 0; i < SPAWN_FD_MAX; i++)
+    for (size_t i = 0; i < count; i++)
         fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int failed = zygotes_spawn(&bench->zygotes, sandbox, 0, fds, SPAWN_FD_MAX, NULL);
-    for (int i = 0; failed && i < SPAWN_FD_MAX; i++)
+    int failed = zygotes_spawn(&bench->zygotes, sandbox, user, fds, count, NULL);
+    for (size_t i = 0; failed && i < count; i++)
         close(fds[i]);
     return failed;
 }
 
-/* The sandbox of the next request that a zygote has; 0: none. */
-static inline uint64_t asked(int zygote) {
+static inline int spawn(uint64_t sandbox) { return spawn_of(sandbox, 0, SPAWN_FD_MAX); }
+
+/* The next request that a zygote has, with the number of its descriptors; its sandbox is 0
+ * when there is none. */
+static inline struct spawn_request asked_with(int zygote, size_t *count) {
     struct spawn_request request;
     int fds[SPAWN_FD_MAX];
-    size_t count;
 
     if (io_receive_message(bench->far[zygote], &request, sizeof request, fds,
-                           SPAWN_FD_MAX, &count, NULL) != sizeof request)
-        return 0;
-    assert_int_equal(count, SPAWN_FD_MAX);
-    for (int i = 0; i < SPAWN_FD_MAX; i++)
+                           SPAWN_FD_MAX, count, NULL) != sizeof request)
+        return (struct spawn_request){0};
+    for (size_t i = 0; i < *count; i++)
         close(fds[i]);
+    return request;
+}
+
+/* The sandbox of the next request that a zygote has; 0: none. */
+static inline uint64_t asked(int zygote) {
+    size_t count;
+    struct spawn_request request = asked_with(zygote, &count);
+
+    assert_true(request.sandbox == 0 || count == SPAWN_FD_MAX);
     return request.sandbox;
 }
 
 /* What a zygote says, with what comes of it; sandbox 0: it is ready. */
 static inline void say(int zygote, uint64_t sandbox, int failed) {
-    const struct spawn_reply reply = {.sandbox = sandbox, .failed = failed};
+    const struct spawn_reply reply = {
+        .sandbox = sandbox, .failed = failed, .worker = failed ? 0 : WORKER_OF(sandbox)};
 
     assert_int_equal(
         io_send_message(bench->far[zygote], &reply, sizeof reply, NULL, 0, NULL), 0);
