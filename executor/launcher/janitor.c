@@ -48,11 +48,12 @@ static int drop_capabilities(enum isolation_tier tier, struct viv_error *err) {
     return confine_to_capabilities(kept, err);
 }
 
-/* Makes the folder of the slots if it is not there, and opens it. */
+/* Makes the folder of the slots if it is not there, and opens it; it must be ours
+ * alone. */
 static int open_slots(const char *path, struct viv_error *err) {
     struct stat status;
 
-    if (mkdir(path, 0711) && errno != EEXIST)
+    if (slot_folders_make(path))
         return viv_fail(err, VIV_CONFIG, "slot_directory: mkdir %s: %m", path);
     CLEANUP(close_fd) int slots = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (slots < 0 || fstat(slots, &status))

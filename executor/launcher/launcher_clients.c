@@ -17,7 +17,8 @@
 #include "executor/launcher/tier_choice.h"
 #include "executor/launcher/unshared_memory.h"
 
-#define WAIT_LIMIT_MS 30000
+#define WAIT_LIMIT_MS      30000
+#define SLOT_WAIT_LIMIT_MS 8000 /* less than a client waits: it shall hear the reason */
 
 static void drop(struct client *client) {
     struct client **link = &client->launcher->clients;
@@ -124,7 +125,10 @@ viv_time launcher_expire_waiting(struct launcher *launcher) {
     viv_time now = viv_now(), next = VIV_TIME_NEVER;
     struct viv_error failure;
 
-    viv_fail(&failure, VIV_UNAVAILABLE, "no sandbox became ready in time");
+    if (isolation_has_namespaces(launcher->setup.tier))
+        viv_fail(&failure, VIV_UNAVAILABLE, "no sandbox became ready in time");
+    else
+        viv_fail(&failure, VIV_CAPACITY, "no place for another session became ready in time");
     for (struct client *client = launcher->clients; client; client = client->next) {
         if (!client->waiting)
             continue;
@@ -166,7 +170,9 @@ static void acquire(struct client *client, struct slice record) {
     memcpy(client->record, record.data, record.size);
     client->record_size = record.size;
     client->waiting = true;
-    client->waits_until = viv_after_ms(WAIT_LIMIT_MS);
+    client->waits_until =
+        viv_after_ms(isolation_has_namespaces(launcher->setup.tier) ? WAIT_LIMIT_MS
+                                                                    : SLOT_WAIT_LIMIT_MS);
     client->order = ++launcher->last_order;
     while (ready && ready->sandbox.state != SANDBOX_READY)
         ready = ready->next;

@@ -15,6 +15,7 @@
 
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  5000
+#define SLOTS_AHEAD    4 /* free ones: the first tree of a slot takes its time */
 #define START_LIMIT    (60 * VIV_SECOND) /* a zygote may have to be started first */
 
 unsigned launcher_count(const struct launcher *launcher, enum sandbox_state state) {
@@ -221,8 +222,9 @@ void launcher_refill(struct launcher *launcher) {
     wanted += launcher_count_waiting(launcher);
     uint64_t there = launcher_count(launcher, SANDBOX_STARTING) +
                      launcher_count(launcher, SANDBOX_READY);
-    if (!isolation_has_namespaces(launcher->setup.tier) && there < wanted)
-        slots_prepare(&launcher->slots, wanted - there);
+    if (!isolation_has_namespaces(launcher->setup.tier))
+        slots_prepare(&launcher->slots, (there < wanted ? wanted - there : 0) +
+                                            (launcher->proven ? SLOTS_AHEAD : 0));
     while (there < wanted && start_in_free_slot(launcher, &err))
         there++;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <libgen.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,10 +16,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "common/cleanup.h"
 #include "executor/confine.h"
 #include "executor/landlock.h"
 #include "executor/launcher/probe_attempts.h"
+#include "executor/launcher/slot_folders.h"
 #include "executor/launcher/slot_ids.h"
 #include "executor/seccomp/filter.h"
 
@@ -105,14 +108,19 @@ static int use_folder(const char *path, struct viv_error *err) {
 
 int attempt_slot_directory(const struct settings *settings, struct viv_error *err) {
     const char *path = settings->slot_directory;
+    CLEANUP(free_ptr) char *copy = viv_xstrdup(path);
+    const char *parent = dirname(copy);
+    bool was_there = access(path, F_OK) == 0,
+         parent_was_there = access(parent, F_OK) == 0;
 
     umask(022);
-    bool made = mkdir(path, 0711) == 0;
-    if (!made && errno != EEXIST)
+    if (slot_folders_make(path))
         return viv_fail(err, VIV_SYSTEM, "mkdir %s: %m", path);
     int failed = use_folder(path, err);
-    if (made)
+    if (!was_there)
         rmdir(path);
+    if (!parent_was_there)
+        rmdir(parent);
     return failed;
 }
 

@@ -27,6 +27,18 @@
 #define NAME_SIZE     64
 #define FOLDER        (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
+int slot_folders_make(const char *path) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+
+    if (mkdir(path, 0711) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT || !slash || slash == path)
+        return -1;
+    snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
+    return mkdir(parent, 0755) || mkdir(path, 0711) ? -1 : 0;
+}
+
 static void name_slot(char name[NAME_SIZE], uint32_t slot) {
     if (slot == JANITOR_ZYGOTE)
         snprintf(name, NAME_SIZE, ZYGOTE);

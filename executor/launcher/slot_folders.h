@@ -19,6 +19,10 @@ struct slot_folders {
     int slots;                /* slot_directory, open for reading */
 };
 
+/* Makes the folder `path` of all slots, and the one that it is in, where they are not there.
+ * Returns -1 with errno. */
+int slot_folders_make(const char *path);
+
 /* Removes what an earlier executor left: in `confined` trees that were made from other
  * packages, in `minimal` all folders of sessions. */
 int slot_folders_start(struct slot_folders *folders, struct viv_error *err);
