@@ -13,6 +13,7 @@ import signal
 import pytest
 
 from support.executor import Executor
+from support.must import few_can
 from support.program import program
 from support.together import eventually
 from support.wires import CRASHED, OUT_OF_MEMORY, RAN
@@ -76,17 +77,16 @@ class InGroup(Executor):
 @pytest.fixture
 def group():
     """A cgroup of the test's own with the controllers, without a process. It must end as such."""
-    # No cannot(): seldom does a machine on which all else must work give them to its tests.
     if hierarchy() is None:
-        pytest.skip("no cgroups of version 2")
+        few_can("no cgroups of version 2")
     path = cgroup_of(os.getpid()) / f"viv-test-{os.getpid()}-{next(numbers)}"
     try:
         path.mkdir()
     except OSError as error:
-        pytest.skip(f"no cgroup can be made: {error}")
+        few_can(f"no cgroup can be made: {error}")
     try:
         if not CONTROLLERS <= set((path / "cgroup.controllers").read_text("ascii").split()):
-            pytest.skip("the cgroup of the tests gives no controllers on")
+            few_can("the cgroup of the tests gives no controllers on")
         yield path
         assert below(path) == []
     finally:

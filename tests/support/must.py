@@ -17,3 +17,8 @@ def only_root_can(what):
     """Leave a test out for an ordinary user, however the suite was asked for: root runs it."""
     if os.geteuid() != 0:
         pytest.skip(f"only root can {what}")
+
+
+def few_can(reason):
+    """Leave a test out, however the suite was asked for: most machines for it cannot show it."""
+    pytest.skip(reason)
