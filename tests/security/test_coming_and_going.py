@@ -18,18 +18,19 @@ from .attempt import read
 from .conftest import HEALTH_DEADLINE, WaitingClient
 
 CANARIES = 200
-AT_A_TIME = 20
+AT_A_TIME = 10
 ATTACKERS = 20
+PAUSE = 0.1
 SETTINGS = {
     "rate_limit": 0,
-    "pool_size": 4,
+    "pool_size": 2,
     "max_sessions": 512,
-    "session_idle_timeout": "5s",
+    "session_idle_timeout": "6s",
     "interrupt_grace": "300ms",
     "session_memory": "96M",
     "session_disk": "4M",
     "session_inodes": 500,
-    "slots": 64,
+    "slots": 40,
 }
 
 
@@ -70,10 +71,13 @@ class Attackers:
                 return
             try:
                 answer = session.exec(attempt.code, timeout_ms=400)
-                assert answer.status == 200 and "reached" not in answer.std_out, answer
+                assert answer.status == 200, answer
+                harmless = attempt.expected(self.instance.tier.isolation).harmless
+                assert harmless or "reached" not in answer.std_out, answer
             except AssertionError as error:
                 self.wrong.append((attempt.name, error))
             next(self.tried)
+            time.sleep(PAUSE)  # the canaries are to come to their turn on a small machine, too
 
 
 class Pulse:
@@ -107,16 +111,27 @@ class Pulse:
             before = took
 
 
-def live(client, number):
-    """The life of one canary: begins, is looked at a few times, is left to its end."""
-    session = client.session(fresh_id())
+def live(instance, number):
+    """The life of one canary: begins, is looked at a few times, ends, if by itself or not."""
+    session = instance.client.session(fresh_id())
     assert session.exec(f"song = {number}\nopen('cage', 'w').write(str(song))").success
     for count in range(2, 5):
-        time.sleep(0.2)
+        time.sleep(0.1)
         answer = session.exec("import os; [song, open('cage').read(), os.listdir('.')]")
         assert answer.value == [number, str(number), ["cage"]], answer
         assert answer.session["execution_count"] == count and answer.lost == "none"
+    if number % 2:
+        instance.end_session(session.name)
     return True
+
+
+def begin_as_many_as_there_will_be(instance):
+    """What is made for a sandbox once, and then kept, is there afterwards."""
+    sessions = [instance.client.session(fresh_id()) for _ in range(ATTACKERS + AT_A_TIME)]
+    for session in sessions:
+        assert session.value("6 * 7") == 42
+    for session in sessions:
+        instance.end_session(session.name)
 
 
 def settled(instance):
@@ -131,11 +146,11 @@ def settled(instance):
 
 
 def test_nobody_notices_and_nothing_is_left(instance):
-    at_once(lambda number=number: live(instance.client, number) for number in range(8))
+    begin_as_many_as_there_will_be(instance)
     before = settled(instance)
     with Attackers(instance) as attackers, Pulse(instance) as pulse:
         for first in range(0, CANARIES, AT_A_TIME):
-            assert all(at_once(lambda number=number: live(instance.client, number)
+            assert all(at_once(lambda number=number: live(instance, number)
                                for number in range(first, first + AT_A_TIME)))
     assert attackers.wrong == []
     assert next(attackers.tried) > 5 * ATTACKERS

@@ -45,8 +45,8 @@ class DevServer:
     """contrib/dev-server with settings of the test's choice, on any free port or a given one.
 
     `tier` is the name of the kind of place that it runs in; `under` is a command that the other
-    one is put behind. Without them it runs as the test itself does, or in
-    the place that the environment names in VIVARIUM_TIER: any suite can be run there.
+    one is put behind. Without them it runs as the test itself does, or in the place that the
+    environment names in VIVARIUM_TIER: any suite can be run there.
 
     All that it writes goes below `scratch`, a directory made for it, so that a test can see what
     it leaves behind. Its messages are in the file `log`, outside of that.
@@ -58,7 +58,8 @@ class DevServer:
         self.under = under
         self.settings = {**(self.tier.settings() if tier else {}), **settings}
         self.wanted_port = port
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
+        self.home = pathlib.Path(tempfile.mkdtemp(
+            prefix="viv-", dir=self.tier.folder_of_scratch() if self.tier else None))
         self.scratch = self.home / "tmp"
         self.log = self.home / "log"
         self.scratch.mkdir()

@@ -17,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
 TIERS = ("isolated", "isolated-user", "confined", "minimal")
 PROGRAMS = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote")
+MEMORY = "/dev/shm"
+MEMORY_NEEDED = 4 << 30  # bytes
+UNSUITABLE = os.ST_NODEV | os.ST_NOEXEC
 PROFILE = "tests/support/container_profile"
 
 
@@ -58,6 +61,17 @@ class Tier:
         if self.name == "confined":  # instances side by side may not share users
             return {"slot_uid_base": random.randrange(1 << 20, 1 << 30, 1 << 13), "slots": 512}
         return {}
+
+    def folder_of_scratch(self):
+        """Where the files of an instance are to be; None for anywhere.
+
+        The root of a slot has many thousand names, which come and go soonest in memory.
+        """
+        if self.isolation != "confined" or not os.path.isdir(MEMORY):
+            return None
+        status = os.statvfs(MEMORY)
+        roomy = status.f_bavail * status.f_frsize >= MEMORY_NEEDED
+        return MEMORY if roomy and not status.f_flag & UNSUITABLE else None
 
     def sources(self, folder):
         """The sources with the programs in build/, where the tier's user can read them."""
