@@ -83,7 +83,8 @@ def test_the_processes_of_the_server(server, session, canary):
 def test_no_other_process_is_listed(session):
     listed = session.value(program("""
         import os
-        listing = os.listdir('/proc') if os.path.isdir('/proc') else []
+        try: listing = os.listdir('/proc')
+        except OSError: listing = []
         [name for name in listing if name.isdigit() and int(name) != os.getpid()]
     """))
     assert len(listed) <= 2
@@ -142,8 +143,9 @@ def test_a_worker_holds_no_descriptor_of_the_machine(server, session):
     assert stat.S_IFDIR not in kinds.values(), "an open folder is a way out"
     worker = server.worker_of(session)
     with contextlib.suppress(PermissionError):  # for root alone to see
-        own = ("pipe:", "socket:", "anon_inode:", "/memfd:", "/dev/null")
-        assert all(path.startswith(own) for path in worker.descriptors().values())
+        own = ("pipe:", "socket:", "anon_inode:", "/memfd:")
+        for path in worker.descriptors().values():
+            assert path.startswith(own) or path.endswith("/dev/null"), path
 
 
 def test_the_namespaces_of_sessions_differ(server, session, canary):
