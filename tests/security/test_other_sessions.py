@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Nothing of one session is to be had in another: files, memory, names, chance."""
 
+import os
+
 import pytest
 
 from support.client import fresh_id
@@ -37,6 +39,54 @@ def test_files(pair):
         found
     """), timeout_ms=60_000)
     assert found == []
+
+
+CHANGES = {
+    "reading": "open(FILE).read()",
+    "writing": "open(FILE, 'r+')",
+    "truncating": "os.truncate(FILE, 0)",
+    "removing": "os.remove(FILE)",
+    "renaming": "os.rename(FILE, FILE + 'x')",
+    "replacing": "open('own', 'w').close(); os.replace('own', FILE)",
+    "linking": "os.link(FILE, 'own')",
+    "linking into it": "open('own', 'w').close(); os.link('own', FOLDER + '/planted')",
+    "a symbolic link": "os.symlink('/', FOLDER + '/planted')",
+    "a folder": "os.mkdir(FOLDER + '/planted')",
+    "a mode": "os.chmod(FILE, 0)",
+    "a mode of its folder": "os.chmod(FOLDER, 0o777)",
+    "a mode by a descriptor": "os.chmod('.', 0o700, dir_fd=os.open(FOLDER, os.O_PATH))",
+    "a time": "os.utime(FILE, (0, 0))",
+    "an attribute": "os.setxattr(FILE, 'user.x', b'x')",
+    "another folder for itself": "os.rename(os.getcwd(), FOLDER + 'x')",
+    "listing": "os.listdir(FOLDER)",
+    "listing all": "os.listdir(os.path.dirname(os.path.dirname(FOLDER)))",
+    "C": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+         "if libc.chmod(FILE.encode(), 0): raise OSError(ctypes.get_errno(), 'refused')",
+}
+
+
+@pytest.fixture
+def neighbour(new_session):
+    """A session with a file: it, its folder, and what the file system says of both."""
+    session = new_session()
+    folder = session.value("import os; open('kept', 'w').write('SECRET'); os.getcwd()")
+
+    def state():
+        return [folder, *(os.stat(path) for path in (folder, folder + "/kept")),
+                os.listdir(folder)]
+
+    return state
+
+
+@pytest.mark.parametrize("server", ["minimal"], indirect=True)
+@pytest.mark.parametrize("code", CHANGES.values(), ids=CHANGES)
+def test_the_folder_of_another_of_the_same_user(session, neighbour, code):
+    """Its path is known, and that the user owns it does not help."""
+    folder, *before = neighbour()
+    answer = session.exec(f"import os\nFOLDER = {folder!r}; FILE = FOLDER + '/kept'\n{code}")
+    assert answer.error_type in ("PermissionError", "OSError"), answer
+    assert "SECRET" not in answer.std_out
+    assert neighbour()[1:] == before
 
 
 def test_shared_memory_by_name(pair):
