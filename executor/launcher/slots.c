@@ -80,7 +80,10 @@ static void says(struct event_source *source) {
     int folder = -1;
 
     if (receive(source->fd, &reply, &folder, &err)) {
-        slots->lost = err.code != VIV_UNAVAILABLE;
+        if (err.code == VIV_UNAVAILABLE)
+            return;
+        slots->lost = true;
+        viv_log_failure(VIV_LOG_ERROR, "janitor_lost", err.message, NULL);
         return;
     }
     if (reply.slot < slots->count && slots->all[reply.slot].state == SLOT_ASKED)

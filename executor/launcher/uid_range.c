@@ -9,7 +9,9 @@
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 
@@ -101,6 +103,20 @@ static int check_delegated(const char *path, const struct range *range,
     return 0;
 }
 
+/* A process that has ended and is not reaped yet: the init of some containers never does.
+ * It holds nothing. */
+static bool is_zombie(int proc, const char *pid) {
+    char path[32], text[512];
+
+    snprintf(path, sizeof path, "%.20s/stat", pid);
+    CLEANUP(close_fd) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    /* The name before it may have parentheses of its own: proc(5). */
+    const char *end = strrchr(text, ')');
+    return end && end[1] == ' ' && (end[2] == 'Z' || end[2] == 'X');
+}
+
 static int check_processes(const struct range *range, struct viv_error *err) {
     CLEANUP(close_dir) DIR *proc = opendir("/proc");
     const struct dirent *entry;
@@ -114,7 +130,8 @@ static int check_processes(const struct range *range, struct viv_error *err) {
             fstatat(dirfd(proc), entry->d_name, &status, 0))
             continue;
         bool is_user = contains(range, status.st_uid);
-        if (is_user || contains(range, status.st_gid))
+        if ((is_user || contains(range, status.st_gid)) &&
+            !is_zombie(dirfd(proc), entry->d_name))
             return viv_fail(err, VIV_CONFIG,
                             SETTING "the process %s runs as %s %u; end it, or choose "
                                     "other numbers",

@@ -79,6 +79,8 @@ static int reset_signals(struct viv_error *err) {
 
     for (int number = 1; number < _NSIG; number++)
         signal(number, SIG_DFL);
+    /* A file of a client that is too large is refused; it is not the end. */
+    signal(SIGXFSZ, SIG_IGN);
     sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL))
         return viv_fail(err, VIV_SYSTEM, "sigprocmask: %m");
