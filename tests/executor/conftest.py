@@ -2,10 +2,32 @@
 """vivarium-executor without vivarium-fcgi: the tests take that one's place."""
 
 import contextlib
+import shutil
+import tempfile
 
 import pytest
 
-from support.executor import Executor
+from support.executor import AS_IT_IS, Executor
+from support.tiers import Tier
+
+
+def pytest_configure(config):
+    """Make the mark known that names where the tests of a file, or one of them, are to run."""
+    config.addinivalue_line("markers", "tiers(*names): the kinds of places to run the test in")
+
+
+def pytest_generate_tests(metafunc):
+    """Run a test once in each tier that it is marked with."""
+    mark = metafunc.definition.get_closest_marker("tiers")
+    if mark and "tier" in metafunc.fixturenames:
+        metafunc.parametrize("tier", mark.args, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def tier(request):
+    """The name of the tier, or None for the place where the suite runs."""
+    param = getattr(request, "param", AS_IT_IS)
+    return None if param == AS_IT_IS else param
 
 
 @contextlib.contextmanager
@@ -19,17 +41,38 @@ def running(**settings):
 
 
 @pytest.fixture(scope="session")
-def executor():
+def executor(tier):
     """The one that tests share that leave it as it was."""
-    with running() as shared:
+    with running(tier=tier) as shared:
         yield shared
 
 
+@pytest.fixture(scope="session")
+def _slots(tier):
+    """Settings that let one executor after the other use the same slots, whose roots take long
+    to make."""
+    if tier != "confined":
+        yield {}
+        return
+    folder = tempfile.mkdtemp(prefix="viv-", dir=Tier(tier).folder_of_scratch())
+    yield {"slot_directory": folder}
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
-def start():
-    """A function that starts an executor of the test's own with the settings given to it."""
+def start(tier, _slots):
+    """A function that starts an executor of the test's own with the settings given to it.
+
+    For another user than root a container has but the tier `minimal`.
+    """
+    def begin(**settings):
+        place = {"tier": tier, **_slots}
+        if tier == "confined" and settings.get("user") is not None:
+            place = {"tier": "minimal"}
+        return stack.enter_context(running(**{**place, **settings}))
+
     with contextlib.ExitStack() as stack:
-        yield lambda **settings: stack.enter_context(running(**settings))
+        yield begin
 
 
 @pytest.fixture

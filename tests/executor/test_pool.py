@@ -7,10 +7,12 @@ import time
 import pytest
 
 from support import wires
-from support.executor import Refused
+from support.executor import AS_IT_IS, Refused
 from support.must import only_root_can
 from support.together import at_once, eventually, in_background
 from support.wires import ACQUIRE, STATUS, request
+
+pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
 
 
 def count(executor, key):
@@ -173,6 +175,7 @@ def test_few_descriptors(start):
     assert executor.process.poll() is None
 
 
+@pytest.mark.tiers(AS_IT_IS)  # elsewhere each session has a user of its own, or all have one
 def test_few_processes(start):
     """A worker that cannot be made now is made when there is room; the call waits for it."""
     only_root_can("be a user that has no other process")

@@ -7,9 +7,12 @@ import time
 import pytest
 
 from support import wires
+from support.executor import AS_IT_IS
 from support.must import only_root_can
 from support.wires import (DATA, DONE, EXEC, EXEC_FIXED, FILE, RUN, Channel, exec_payload, frame)
 from support.together import at_once, eventually
+
+pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
 
 
 @pytest.fixture

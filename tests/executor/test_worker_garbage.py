@@ -10,10 +10,13 @@ import time
 
 import pytest
 
+from support.executor import AS_IT_IS
 from support.processes import find
 from support.program import program
 from support.together import eventually, in_background
 from support.wires import BROKE_PROTOCOL, CRASHED, RAN, TIMED_OUT
+
+pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
 
 READY, CALL, RESULT = 1, 2, 3
 SLACK = 10  # seconds for a busy machine, beyond the deadline of a call

@@ -12,6 +12,7 @@ import tempfile
 from . import processes
 from .must import cannot
 from .program import program
+from .tiers import Tier
 from .together import eventually
 from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, STATUS, Channel,
                     Connection, Gone)
@@ -19,6 +20,7 @@ from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, STATUS, Cha
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = ("vivarium-executor", "vivarium-zygote")
 START_DEADLINE = 120
+AS_IT_IS = "as it is"  # in place of a tier: where the tests themselves run
 
 NOBODY = 65534
 THREADS = program("""
@@ -36,6 +38,10 @@ class Refused(Exception):
     def __init__(self, reply):
         super().__init__(reply.bytes.decode())
         self.code = reply.code
+
+
+def _has_event_loop(process):
+    return any("eventpoll" in target for target in process.descriptors().values())
 
 
 class Sandbox:
@@ -61,8 +67,13 @@ class Sandbox:
         self.executor.ask(END, self.number)
 
     def supervisor(self):
-        """Its PID 1."""
-        return processes.Process(self.worker().parent)
+        """Its PID 1, or in a slot the process that lives there beside its worker."""
+        worker = self.worker()
+        if not self.executor.has_slots():
+            return processes.Process(worker.parent)
+        found = [each for each in self.executor.supervisors() if each.folder() == worker.folder()]
+        assert len(found) == 1, found
+        return found[0]
 
     def worker(self):
         """The process that runs its code, known by a number of threads.
@@ -81,21 +92,35 @@ class Sandbox:
 class Executor:
     """One vivarium-executor.
 
+    `tier` is the name of the kind of place that it runs in; without it, it runs as the test
+    itself does, or in the place that the environment names in VIVARIUM_TIER. Slots are in a
+    folder of its own, or in that of the setting slot_directory, which it leaves behind.
+
     `user` is the number of an ordinary user to run it as, `limits` has resources and their hard
     limits, `environment` is added to what it inherits, and `meminfo` is a file that it sees in
     place of /proc/meminfo.
     """
 
-    def __init__(self, user=None, limits=None, environment=None, meminfo=None, **settings):
+    def __init__(self, tier=None, user=None, limits=None, environment=None, meminfo=None,
+                 **settings):
+        tier = tier or os.environ.get("VIVARIUM_TIER")
+        self.tier = Tier(tier) if tier else None
         self.user = user
         self.limits = limits
         self.environment = {**os.environ, **(environment or {})}
         self.meminfo = meminfo
-        self.settings = {"preload": "none", "log_level": "debug", **settings}
-        self.home = pathlib.Path(tempfile.mkdtemp(prefix="viv-"))
+        self.settings = {"preload": "none", "log_level": "debug",
+                         **(self.tier.settings() if tier else {}), **settings}
+        self.home = pathlib.Path(tempfile.mkdtemp(
+            prefix="viv-", dir=self.tier.folder_of_scratch() if tier else None))
         self.path = self.home / "run" / "executor.sock"
+        self.slots = pathlib.Path(settings.get("slot_directory", self.home / "slots"))
         self.log = self.home / "log"
         self.process = None
+
+    def has_slots(self):
+        """True in a tier without namespaces."""
+        return self.tier is not None and self.tier.isolation in ("confined", "minimal")
 
     def _programs(self):
         places = [os.environ.get("VIVARIUM_BUILDDIR"), ROOT / "build", ROOT]
@@ -124,13 +149,16 @@ class Executor:
         """Start it without waiting."""
         executor, zygote = self._copies()
         self.path.parent.mkdir(exist_ok=True)
-        identity = {}
-        if self.user is not None:
+        identity, front = {}, []
+        if self.tier:
+            front = self.tier.prefix()
+            self._make_slots()
+        elif self.user is not None:
             identity = {"user": self.user, "group": self.user, "extra_groups": []}
             os.chown(self.path.parent, self.user, self.user)
-        elif os.geteuid() == 0:
+        if self.user is None and os.geteuid() == 0:
             self.settings.setdefault("executor_client", "nobody")
-        command = [executor, f"--zygote={zygote}", "-f", "/dev/null",
+        command = [*front, executor, f"--zygote={zygote}", "-f", "/dev/null",
                    f"--executor_socket={self.path}",
                    *(f"--{name}={value}" for name, value in self.settings.items())]
         if self.meminfo:
@@ -141,6 +169,12 @@ class Executor:
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
                 preexec_fn=self._limit if self.limits else None, **identity)
+
+    def _make_slots(self):
+        self.slots.mkdir(mode=0o700, exist_ok=True)
+        self.settings["slot_directory"] = self.slots
+        for folder in (self.path.parent, self.slots):
+            os.chown(folder, self.tier.user, self.tier.user)
 
     def _limit(self):
         for which, value in self.limits.items():
@@ -201,30 +235,50 @@ class Executor:
         return processes.Process(self.process.pid)
 
     def launcher(self):
-        """The child of the keeper."""
+        """The child of the keeper; with slots the one of two that waits for many things."""
         found = [each for each in self.tree() if each.parent == self.process.pid]
+        if self.has_slots():
+            found = [each for each in found if _has_event_loop(each)]
         assert len(found) == 1, found
         return found[0]
 
-    def _children(self, of_sandboxes):
+    def janitor(self):
+        """The other child of the keeper, where there are slots."""
+        found = [each for each in self.tree()
+                 if each.parent == self.process.pid and not _has_event_loop(each)]
+        assert len(found) == 1, found
+        return found[0]
+
+    def _children(self, part):
         launcher = self.launcher().pid
         return [each for each in self.tree()
-                if each.parent == launcher and each.nested() == of_sandboxes]
+                if each.parent == launcher and self._part(each) == part]
+
+    def _part(self, child):
+        """What a child of the launcher is."""
+        if not self.has_slots():
+            return "supervisor" if child.nested() else "zygote"
+        if child.program() != processes.ZYGOTE:
+            return "supervisor"
+        # a fork of the zygote
+        return "worker" if child.session == child.pid else "zygote"
 
     def zygotes(self):
         """The zygotes, mostly one."""
-        return self._children(False)
+        return self._children("zygote")
 
     def zygote(self):
         """The zygote."""
         return self.zygotes()[0]
 
     def supervisors(self):
-        """PID 1 of each sandbox."""
-        return self._children(True)
+        """PID 1 of each sandbox, or who takes its place."""
+        return self._children("supervisor")
 
     def workers(self):
         """All workers."""
+        if self.has_slots():
+            return self._children("worker")
         parents = {each.pid for each in self.supervisors()}
         return [each for each in self.tree() if each.parent in parents]
 

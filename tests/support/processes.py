@@ -32,6 +32,7 @@ class Process:
         fields = text[text.rindex(")") + 2:].split()
         self.state = fields[0]
         self.parent = int(fields[1])
+        self.session = int(fields[3])
         self.threads = int(fields[17])
         self.started = int(fields[19])
 
@@ -64,6 +65,13 @@ class Process:
         """The base name of the program file; empty where it cannot be read."""
         try:
             return os.path.basename(os.readlink(self.path / "exe")).removesuffix(" (deleted)")
+        except OSError:
+            return ""
+
+    def folder(self):
+        """The current folder; empty where it cannot be read."""
+        try:
+            return os.readlink(self.path / "cwd")
         except OSError:
             return ""
 
