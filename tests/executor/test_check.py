@@ -86,7 +86,10 @@ def test_a_folder_that_cannot_be_used_is_named(check, folder):
         assert reason in row["reason"]
 
     refused("/proc/slots", "")
-    refused(folder / "not" / "there", "No such file or directory")
+    refused(folder / "not" / "even" / "there", "No such file or directory")
+    (folder / "file").touch()
+    refused(folder / "file", "Not a directory")
+    refused(folder / "file" / "slots", "Not a directory")
     (folder / "slots").chmod(0o777)
     refused(folder / "slots", "does not belong to the user")
     only_root_can("give a folder away")
