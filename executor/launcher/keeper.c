@@ -24,6 +24,7 @@
 #include "executor/launcher/launcher_process.h"
 #include "executor/launcher/listen_socket.h"
 #include "executor/launcher/tier_choice.h"
+#include "executor/seccomp/refusals.h"
 
 #define BIT(capability) (UINT64_C(1) << (capability))
 
@@ -53,7 +54,9 @@ static int find_client(const struct settings *settings, uid_t *client,
 int keeper_check(const struct settings *settings, struct viv_error *err) {
     uid_t client;
 
-    return find_client(settings, &client, err);
+    return refusals_check(settings->seccomp_refuse, err)
+               ? -1
+               : find_client(settings, &client, err);
 }
 
 static int block_signals(struct viv_error *err) {

@@ -11,8 +11,8 @@
 
 #include "common/settings.h"
 
-/* Whether this host can serve what the settings ask for: the tier of isolation, the
- * user. */
+/* Whether this host has what the settings name: the user that may connect, the system
+ * calls to refuse. */
 int keeper_check(const struct settings *settings, struct viv_error *err);
 
 /* Runs until SIGTERM, SIGINT or the end of the launcher. `program` is vivarium-zygote,

@@ -20,6 +20,7 @@ BAD = [
     {"max_code": "1X"}, {"max_code": "1.5M"}, {"exec_timeout": "0"},
     {"session_idle_timeout": "soon"}, {"rate_limit": "99999999999999999999"},
     {"min_isolation": "perfect"}, {"trusted_proxies": "everybody"},
+    {"seccomp_refuse": "flock,no_such_call"},
 ]
 
 
