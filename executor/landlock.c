@@ -75,8 +75,8 @@ static const struct rule no_root_rules[] = {{".", WRITE}, {"../tmp", WRITE}};
 
 static const struct rule own_root_supervisor_rules[] = {
     {SESSION_HOME, WRITE}, {"/tmp", READ_DIR}, {"/dev/shm", READ_DIR}};
-static const struct rule no_root_supervisor_rules[] = {{".", WRITE},
-                                                       {"../tmp", READ_DIR}};
+static const struct rule no_root_supervisor_rules[] = {
+    {".", WRITE}, {"../tmp", READ_DIR}, {"../shm", READ_DIR}};
 
 int landlock_abi(void) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, CREATE_RULESET_VERSION);

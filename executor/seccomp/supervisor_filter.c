@@ -36,6 +36,8 @@ static const char *const allowed[] = {
     "unlinkat",
     "renameat",
     "utimensat",
+    "fchmod",
+    "fchmodat",
     /* the worker */
     "waitid",
     "wait4",

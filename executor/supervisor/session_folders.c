@@ -2,6 +2,7 @@
 #include "executor/supervisor/session_folders.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #define SHM_INODES 64
 #define DISK_BLOCK 512 /* of st_blocks: stat(3type) */
 #define DEPTH_MAX  128 /* folders below one another: each is a descriptor meanwhile */
+#define LOOK_INTO  (S_IRUSR | S_IXUSR) /* what it takes of a folder's mode */
 
 static const char *const in_own_root[SESSION_FOLDER_COUNT] = {
     [SESSION_HOME_FOLDER] = SESSION_HOME,
@@ -79,24 +81,47 @@ static struct session_use ask_kernel(const int folders[SESSION_FOLDER_COUNT]) {
 
 /* A walk through a folder that code of the session changes meanwhile. */
 struct counting {
+    enum isolation_tier tier;
     struct session_use use;
     uint64_t most_inodes;
     DIR *open[DEPTH_MAX];
     int depth; /* of open folders */
 };
 
+/* For what cannot be counted: as good as too much. */
+static void give_up_counting(struct counting *counting) {
+    counting->use.inodes = counting->most_inodes + 1;
+}
+
 static void enter(struct counting *counting, int parent, const char *name) {
-    /* Deeper than anybody needs, and deeper than descriptors reach: as good as too much. */
+    /* Deeper than anybody needs, and deeper than descriptors reach. */
     if (counting->depth == DEPTH_MAX) {
-        counting->use.inodes = counting->most_inodes + 1;
+        give_up_counting(counting);
         return;
     }
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder)
+    if (folder) {
         counting->open[counting->depth++] = folder;
-    else if (fd >= 0)
+        return;
+    }
+    if (fd >= 0)
         close(fd);
+    /* One that is gone, or is none any more, has nothing in it. */
+    if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
+        give_up_counting(counting);
+}
+
+/* Code may have taken the right to look into its folder from its own user, who is ours, too.
+ * A link that takes the folder's place meanwhile leads to files of this session alone where
+ * it has a root of its own, and nowhere else is it followed. */
+static bool reveal(const struct counting *counting, int parent, const char *name,
+                   mode_t mode) {
+    if ((mode & LOOK_INTO) == LOOK_INTO)
+        return true;
+    return counting->tier != ISOLATION_MINIMAL &&
+           (fchmodat(parent, name, (mode & ~(mode_t)S_IFMT) | LOOK_INTO, 0) == 0 ||
+            errno == ENOENT);
 }
 
 /* One name of the innermost folder. */
@@ -104,13 +129,20 @@ static void count(struct counting *counting, const char *name) {
     int folder = dirfd(counting->open[counting->depth - 1]);
     struct stat status;
 
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-        fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW))
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         return;
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) {
+        if (errno != ENOENT)
+            give_up_counting(counting);
+        return;
+    }
     counting->use.inodes++;
     if (S_ISDIR(status.st_mode)) {
         counting->use.bytes += (uint64_t)status.st_blocks * DISK_BLOCK;
-        enter(counting, folder, name);
+        if (reveal(counting, folder, name, status.st_mode))
+            enter(counting, folder, name);
+        else
+            give_up_counting(counting);
     } else if (status.st_nlink > 0) {
         /* Each of its names will be found. */
         counting->use.bytes +=
@@ -119,6 +151,11 @@ static void count(struct counting *counting, const char *name) {
 }
 
 static void count_all(struct counting *counting, int folder) {
+    struct stat status;
+
+    if (fstat(folder, &status) == 0 && (status.st_mode & LOOK_INTO) != LOOK_INTO &&
+        fchmod(folder, (status.st_mode & ~(mode_t)S_IFMT) | LOOK_INTO))
+        give_up_counting(counting);
     enter(counting, folder, ".");
     while (counting->depth > 0) {
         struct dirent *found = counting->use.inodes > counting->most_inodes
@@ -133,7 +170,7 @@ static void count_all(struct counting *counting, int folder) {
 
 struct session_use session_folders_use(const int folders[SESSION_FOLDER_COUNT],
                                        enum isolation_tier tier, uint64_t most_inodes) {
-    struct counting counting = {.most_inodes = most_inodes};
+    struct counting counting = {.tier = tier, .most_inodes = most_inodes};
 
     if (isolation_has_namespaces(tier))
         return ask_kernel(folders);

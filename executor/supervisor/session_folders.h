@@ -35,7 +35,9 @@ struct session_use {
 };
 
 /* What is in them. Where they are mounts, the kernel is asked; otherwise all names are
- * looked at, as many as `most_inodes`, and one more means more than these. */
+ * looked at, as many as `most_inodes`, and one more means more than these, or that there
+ * are some that cannot be looked at. Folders that their owner may not read are changed so
+ * that he may. */
 struct session_use session_folders_use(const int folders[SESSION_FOLDER_COUNT],
                                        enum isolation_tier tier, uint64_t most_inodes);
 

@@ -212,6 +212,23 @@ def test_who_fills_the_disk_is_stopped(start):
                         timeout_ms=60000).outcome == wires.OUT_OF_DISK
 
 
+def test_files_that_cannot_be_looked_at_count(start):
+    """Where the supervisor may not change that, they are as good as too many."""
+    executor = start(session_disk="4M", pool_size=1)
+    sandbox = executor.acquire()
+    answer = sandbox.call("import os, time\n"
+                          "os.mkdir('hidden')\n"
+                          "os.fchmod(os.open('hidden', os.O_RDONLY), 0o300)\n"
+                          "for number in range(3):\n"
+                          "    open(f'hidden/f{number}', 'wb').write(bytes(2 << 20))\n"
+                          "time.sleep(60)", timeout_ms=60000)
+    assert answer.outcome == wires.OUT_OF_DISK
+    if executor.tier.isolation == "minimal":
+        eventually(sandbox.channel.is_closed)
+    else:
+        assert sandbox.call("import os; len(os.listdir('hidden'))").value == "3"
+
+
 def test_who_goes_on_filling_it_is_ended(start):
     executor = start(session_disk="4M", pool_size=1)
     sandbox = executor.acquire()

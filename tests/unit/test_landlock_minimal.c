@@ -252,7 +252,7 @@ static int supervisor(void *context) {
     REQUIRE(landlock_restrict_supervisor(ISOLATION_MINIMAL, NULL) == 0);
     REQUIRE(may_open("new", NEW_FILE) && may_open("file", O_RDONLY));
     REQUIRE(rename("new", "newer") == 0 && unlink("newer") == 0);
-    REQUIRE(may_open("../tmp", FOLDER));
+    REQUIRE(may_open("../tmp", FOLDER) && may_open("../shm", FOLDER));
     for (size_t i = 0; i < COUNT_OF(refused); i++)
         if (strcmp(refused[i], "/dev/null") != 0)
             require_refused(refused[i], O_RDONLY);
@@ -264,7 +264,7 @@ static int supervisor(void *context) {
     return 0;
 }
 
-static void a_supervisor_has_the_home_and_looks_into_tmp(void **state) {
+static void a_supervisor_has_the_home_and_looks_into_the_others(void **state) {
     (void)state;
     run(supervisor);
 }
@@ -334,7 +334,7 @@ int main(void) {
         TEST(a_worker_does_not_see_the_host),
         TEST(a_worker_reads_what_a_root_would_show),
         TEST(a_worker_reaches_nobody_else),
-        TEST(a_supervisor_has_the_home_and_looks_into_tmp),
+        TEST(a_supervisor_has_the_home_and_looks_into_the_others),
         TEST(a_kernel_without_it_is_a_failure),
         TEST(half_of_it_is_a_failure),
     };

@@ -277,7 +277,7 @@ static int try_sockets_and_files(void *context) {
         CALL(linkat, EPERM, HERE, PATH, HERE, PATH, 0),
         CALL(symlinkat, EPERM, PATH, HERE, PATH),
         CALL(mknodat, EPERM, HERE, PATH, 0, 0),
-        CALL(fchmodat, EPERM, HERE, PATH, 0),
+        CALL(chmod, EPERM, PATH, 0),
         CALL(fchownat, EPERM, HERE, PATH, 0, 0, 0),
         CALL(chdir, EPERM, PATH),
         CALL(truncate, EPERM, PATH, 0),

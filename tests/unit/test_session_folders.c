@@ -3,8 +3,10 @@
 
 #include <sys/mount.h>
 
+#include "executor/confine.h"
 #include "executor/control.h"
 #include "tests/unit/child.h"
+#include "tests/unit/other_users.h"
 
 #define MANY     1000000
 #define MEGABYTE (UINT64_C(1) << 20)
@@ -181,6 +183,55 @@ static void a_slot_without_its_folders_is_not_opened(void **state) {
     close(folders[SESSION_HOME_FOLDER]);
 }
 
+/* ---- what its owner may not read ---- */
+
+/* As the user of the session: root may read everything. */
+static int use_of_hidden(void *context) {
+    static const mode_t modes[] = {0, 0011, 0100, 0200, 0300, 0400, 01600};
+    struct stat status;
+
+    (void)context;
+    if (geteuid() == 0)
+        REQUIRE(confine_become_user(other_users, other_users, NULL) == 0 &&
+                confine_to_capabilities(0, NULL) == 0);
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        REQUIRE(chmod("hidden", modes[i]) == 0);
+        struct session_use use =
+            session_folders_use(slot.folders, ISOLATION_CONFINED, MANY);
+        REQUIRE(use.inodes == 2 && use.bytes >= MEGABYTE);
+        REQUIRE(stat("hidden", &status) == 0);
+        REQUIRE((status.st_mode & 07777) == (modes[i] | 0500));
+        /* Where a link could take its place, it is left as it is. */
+        REQUIRE(chmod("hidden", modes[i]) == 0);
+        use = session_folders_use(slot.folders, ISOLATION_MINIMAL, MANY);
+        REQUIRE(use.inodes > MANY);
+        REQUIRE(stat("hidden", &status) == 0);
+        REQUIRE((status.st_mode & 07777) == modes[i]);
+    }
+    REQUIRE(chmod("hidden", 0500) == 0);
+    for (int tier = ISOLATION_MINIMAL; tier <= ISOLATION_CONFINED; tier++)
+        for (int i = 0; i < SESSION_FOLDER_COUNT; i++) {
+            REQUIRE(fchmod(slot.folders[i], 0) == 0);
+            struct session_use use =
+                session_folders_use(slot.folders, (enum isolation_tier)tier, MANY);
+            REQUIRE(use.inodes == 2 && use.bytes >= MEGABYTE);
+        }
+    return 0;
+}
+
+static void folders_that_their_owner_may_not_read_are_counted(void **state) {
+    static const char *const names[] = {"hidden/file", "hidden", ".", "../tmp", "../shm"};
+
+    (void)state;
+    put_folder(AT_FDCWD, "hidden");
+    fill(AT_FDCWD, "hidden/file", MEGABYTE);
+    for (size_t i = 0; geteuid() == 0 && i < COUNT_OF(names); i++)
+        assert_int_equal(chown(names[i], other_users, other_users), 0);
+    if (geteuid() == 0)
+        assert_int_equal(chmod(slot.scratch.path, 0755), 0);
+    in_child(use_of_hidden, NULL);
+}
+
 /* ---- with namespaces ---- */
 
 static void write_megabyte(int folder, const char *name) {
@@ -239,6 +290,7 @@ int main(void) {
         TEST(deeper_ones_are_too_much),
         TEST(counting_ends_at_the_limit),
         TEST(a_slot_without_its_folders_is_not_opened),
+        TEST(folders_that_their_owner_may_not_read_are_counted),
         cmocka_unit_test(of_mounts_the_kernel_is_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
