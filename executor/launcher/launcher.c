@@ -130,6 +130,18 @@ static void watch_memory(struct launcher *launcher) {
     launcher->memory_at = viv_after_ms(MEMORY_LOOK_MS);
 }
 
+/* ---- workers of a dead zygote ---- */
+
+/* Not while the next one owes an answer: the worker would be taken for a stranger. */
+static void look_for_strangers(struct launcher *launcher, viv_time now) {
+    if (launcher->strangers_until == 0 ||
+        isolation_has_namespaces(launcher->setup.tier) || zygotes_owe(&launcher->zygotes))
+        return;
+    launcher_end_strangers(launcher);
+    if (now >= launcher->strangers_until)
+        launcher->strangers_until = 0;
+}
+
 /* ---- start, loop, stop ---- */
 
 static int watch_children(struct launcher *launcher, struct viv_error *err) {
@@ -189,9 +201,7 @@ static viv_time keep_time(struct launcher *launcher) {
     viv_time now = viv_now();
 
     launcher_end_overdue(launcher);
-    if (!isolation_has_namespaces(launcher->setup.tier) &&
-        now < launcher->strangers_until)
-        launcher_end_strangers(launcher);
+    look_for_strangers(launcher, now);
     if (launcher->slots.lost)
         launcher->stopping = true;
     viv_time next = zygotes_keep_time(&launcher->zygotes);

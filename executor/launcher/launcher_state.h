@@ -49,7 +49,7 @@ struct launcher {
     struct slots slots; /* in the tiers without namespaces */
     struct stray strays[STRAYS_MAX];
     unsigned next_stray;
-    viv_time strangers_until; /* there may be workers of a dead zygote */
+    viv_time strangers_until; /* there may be workers of a dead zygote; or 0 */
     const char *weaker;       /* why the tier is not a better one, or "" */
     struct event_source keeper, child_ended;
     struct managed_sandbox *sandboxes; /* by number, the newest first */

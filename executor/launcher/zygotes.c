@@ -273,6 +273,10 @@ bool zygotes_have(const struct zygotes *zygotes, pid_t pid) {
     return zygotes->two[0].process.pid == pid || zygotes->two[1].process.pid == pid;
 }
 
+bool zygotes_owe(const struct zygotes *zygotes) {
+    return zygotes->two[0].in_flight > 0 || zygotes->two[1].in_flight > 0;
+}
+
 void zygotes_kill(struct zygotes *zygotes) {
     for (int i = 0; i < 2; i++)
         if (zygotes->two[i].process.pid > 0)

@@ -63,6 +63,9 @@ bool zygotes_reaped(struct zygotes *zygotes, pid_t pid);
 /* Whether a zygote that is not reaped has that process id. */
 bool zygotes_have(const struct zygotes *zygotes, pid_t pid);
 
+/* Whether an answer is to come: there may be a worker of which nobody has told yet. */
+bool zygotes_owe(const struct zygotes *zygotes);
+
 /* Kills them; they are reaped later. */
 void zygotes_kill(struct zygotes *zygotes);
 

@@ -72,6 +72,23 @@ static void an_answer_tells_which_process_the_worker_is(void **state) {
     assert_int_equal(bench->not_made, 0);
 }
 
+static void an_answer_is_owed_until_it_comes_or_cannot_come(void **state) {
+    (void)state;
+    zygotes_keep_time(&bench->zygotes);
+    assert_int_equal(spawn(1), 0);
+    assert_int_equal(spawn(2), 0);
+    assert_false(zygotes_owe(&bench->zygotes));
+    say(0, 0, 0);
+    assert_true(zygotes_owe(&bench->zygotes));
+    say(0, 1, 0);
+    assert_true(zygotes_owe(&bench->zygotes));
+    say(0, 2, EAGAIN);
+    assert_false(zygotes_owe(&bench->zygotes));
+    assert_int_equal(spawn(3), 0);
+    reap(0);
+    assert_false(zygotes_owe(&bench->zygotes));
+}
+
 static void zygotes_are_known_until_they_are_reaped(void **state) {
     (void)state;
     assert_false(zygotes_have(&bench->zygotes, getpid()));
@@ -261,6 +278,7 @@ int main(void) {
         TEST(few_requests_are_under_way),
         TEST(requests_have_as_many_descriptors_as_they_need),
         TEST(an_answer_tells_which_process_the_worker_is),
+        TEST(an_answer_is_owed_until_it_comes_or_cannot_come),
         TEST(zygotes_are_known_until_they_are_reaped),
         TEST(an_answer_closes_the_descriptors),
         TEST(a_failure_is_told_before_the_descriptors_are_closed),
