@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """How many sandboxes there are: ready ones, taken ones, and what happens when there is no room."""
 
+import os
 import resource
+import signal
 import time
 
 import pytest
@@ -126,10 +128,15 @@ def test_a_client_that_read_its_sandbox_keeps_it(start):
 def test_one_request_at_a_time(start):
     """A second one while the first waits is refused; the first is answered."""
     executor = start(pool_size=0)
+    eventually(lambda: executor.zygotes() and not executor.supervisors())
+    zygote = executor.zygote().pid
+    os.kill(zygote, signal.SIGSTOP)  # no sandbox becomes ready
     with executor.connect() as connection:
         connection.send(request(ACQUIRE))
         connection.send(request(ACQUIRE))
-        replies = [connection.receive(), connection.receive()]
+        replies = [connection.receive()]
+        os.kill(zygote, signal.SIGCONT)
+        replies.append(connection.receive())
     assert [reply.code for reply in replies] == [wires.BAD_GATEWAY, wires.OK]
     assert count(executor, "sandboxes") == 1
 
