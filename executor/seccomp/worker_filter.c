@@ -29,7 +29,6 @@ static const char *const allowed[] = {
     "dup2",
     "dup3",
     "ftruncate",
-    "fallocate",
     "fsync",
     "fdatasync",
     "sync_file_range",
@@ -37,9 +36,6 @@ static const char *const allowed[] = {
     "msync",
     "flock",
     /* names */
-    "open",
-    "openat",
-    "openat2",
     "stat",
     "fstat",
     "lstat",
@@ -170,6 +166,11 @@ static const char *const path_modes[] = {
     "chmod", "fchmodat", "utimensat", "utimes", "futimesat", "utime", "truncate", NULL,
 };
 
+/* These can take disk of which a watch sees nothing in time. */
+static const char *const taking_disk[] = {
+    "open", "openat", "openat2", "fallocate", NULL,
+};
+
 static const struct {
     const char *name;
     uint32_t error;
@@ -285,6 +286,32 @@ static int allow_path_modes(struct filter_builder *builder, bool by_path,
                                    &SCMP_A1_64(SCMP_CMP_EQ, 0, 0), err);
 }
 
+/* Opens what has a name, and makes no file without one. */
+static int allow_opening(struct filter_builder *builder, const char *name,
+                         const struct scmp_arg_cmp *named,
+                         const struct scmp_arg_cmp *nameless, struct viv_error *err) {
+    if (filter_builder_allow_if(builder, name, 1, named, err))
+        return -1;
+    return filter_builder_answer_if(builder, name, EOPNOTSUPP, 1, nameless, err);
+}
+
+static int allow_taking_disk(struct filter_builder *builder, bool unseen,
+                             struct viv_error *err) {
+    /* The bit that tells O_TMPFILE from O_DIRECTORY; the kernel looks at it alone. */
+    const scmp_datum_t bit = O_TMPFILE & ~O_DIRECTORY;
+
+    if (unseen)
+        return filter_builder_allow(builder, taking_disk, err);
+    if (filter_builder_answer_if(builder, "fallocate", EOPNOTSUPP, 0, NULL, err) ||
+        /* Its flags are in memory. */
+        filter_builder_answer_if(builder, "openat2", ENOSYS, 0, NULL, err) ||
+        allow_opening(builder, "open", &SCMP_A1_64(SCMP_CMP_MASKED_EQ, bit, 0),
+                      &SCMP_A1_64(SCMP_CMP_MASKED_EQ, bit, bit), err))
+        return -1;
+    return allow_opening(builder, "openat", &SCMP_A2_64(SCMP_CMP_MASKED_EQ, bit, 0),
+                         &SCMP_A2_64(SCMP_CMP_MASKED_EQ, bit, bit), err);
+}
+
 int worker_filter_build_for(const struct seccomp_architecture *architecture,
                             struct seccomp_filter *filter,
                             const struct worker_filter_options *options,
@@ -299,7 +326,8 @@ int worker_filter_build_for(const struct seccomp_architecture *architecture,
         filter_builder_allow(&builder, allowed, err) || answer_refused(&builder, err) ||
         allow_commands(&builder, err) || allow_threads(&builder, err) ||
         allow_limits(&builder, err) || allow_sockets(&builder, err) ||
-        allow_path_modes(&builder, !options->refuse_path_modes, err))
+        allow_path_modes(&builder, !options->refuse_path_modes, err) ||
+        allow_taking_disk(&builder, !options->refuse_preallocation, err))
         return -1;
     return filter_builder_finish(&builder, reach, filter, err);
 }

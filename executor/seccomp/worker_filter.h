@@ -25,6 +25,10 @@ struct worker_filter_options {
      * version of it): mode, times, truncate(2). By a descriptor they stay. For sessions
      * that share a user. */
     bool refuse_path_modes;
+    /* Refuses, with errors that make libraries write a named file instead, fallocate(2),
+     * which can take disk that RLIMIT_FSIZE does not see, and files without a name
+     * (O_TMPFILE). For sessions whose use of a disk is watched, not bounded. */
+    bool refuse_preallocation;
     /* The setting seccomp_refuse: names, see refusals.h, of calls that fail with EPERM
      * besides those that always do; borrowed, NULL or "" for none. It can allow nothing,
      * and a call that is always refused keeps its error. What a worker itself needs is

@@ -115,6 +115,7 @@ static int prepare(struct zygote *self, const char *preload, const char *refuse,
         .kill =
             isolation_has_namespaces(self->tier) ? KILL_IN_PID_NAMESPACE : KILL_SELF_ONLY,
         .refuse_path_modes = self->tier == ISOLATION_MINIMAL,
+        .refuse_preallocation = !isolation_has_namespaces(self->tier),
         .refuse = refuse,
     };
 

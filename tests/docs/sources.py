@@ -119,6 +119,17 @@ def refused_calls():
     return dict(re.findall(r'\{"(\w+)", (\w+)\}', listing(WORKER_FILTER, "refused")))
 
 
+def refused_to_take_disk():
+    """The same for those that are refused where a watch bounds the use of a disk."""
+    text = re.search(r"^static int allow_taking_disk\(.*?^\}", read(WORKER_FILTER),
+                     re.DOTALL | re.MULTILINE)[0]
+    opening = re.search(r"^static int allow_opening\(.*?^\}", read(WORKER_FILTER),
+                        re.DOTALL | re.MULTILINE)[0]
+    error = re.search(r"filter_builder_answer_if\(builder, name, (\w+),", opening)[1]
+    return dict(re.findall(r'filter_builder_answer_if\(builder, "(\w+)", (\w+),', text)) \
+        | dict.fromkeys(re.findall(r'allow_opening\(builder, "(\w+)"', text), error)
+
+
 def names_in(path, name):
     """The constants in an array of a filter."""
     return set(re.findall(r"\b[A-Z]\w+", listing(path, name)))

@@ -37,6 +37,13 @@ def refused_with_an_error():
     return {name: cells[1] for cells in lines for name in cells[0].split()}
 
 
+def refused_without_namespaces():
+    """The calls that the tiers without namespaces refuse besides, some with certain arguments
+    only: name to the error's name."""
+    lines = table("Refused besides in the tiers confined and minimal")
+    return {name: cells[1] for cells in lines for name in cells[0].split()}
+
+
 def refused_by_path():
     """The calls that the tier minimal refuses, where they are given a path."""
     return words(table("Refused besides in the tier minimal"), 0)

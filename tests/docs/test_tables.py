@@ -125,6 +125,12 @@ def test_the_system_calls_refused_by_path():
         == sorted(sources.calls_in(sources.WORKER_FILTER, "path_modes"))
 
 
+def test_the_system_calls_refused_without_namespaces():
+    shown = system_calls.refused_without_namespaces()
+    assert shown == sources.refused_to_take_disk()
+    assert sorted(shown) == sorted(sources.calls_in(sources.WORKER_FILTER, "taking_disk"))
+
+
 def test_no_call_is_said_to_be_refused_that_is_allowed():
     tail = system_calls.section().split("Every other call fails with EPERM")[1]
     named = re.split(r",\s+|\s+and\s+", tail.split("Among them are")[1].split(".")[0].strip())

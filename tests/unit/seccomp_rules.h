@@ -82,6 +82,14 @@ static inline uint32_t worker_utimensat(const uint64_t *a) {
     return allowed_if(a[1] == 0);
 }
 
+static inline uint32_t with_a_name(uint64_t flags) {
+    return flags & O_TMPFILE & ~O_DIRECTORY ? BPF_REFUSED(EOPNOTSUPP) : SECCOMP_RET_ALLOW;
+}
+
+static inline uint32_t worker_open(const uint64_t *a) { return with_a_name(a[1]); }
+
+static inline uint32_t worker_openat(const uint64_t *a) { return with_a_name(a[2]); }
+
 static inline uint32_t supervisor_fcntl(const uint64_t *a) {
     return allowed_if(IS_ONE_OF(a[1], F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETFD));
 }
@@ -123,24 +131,29 @@ struct rule {
         "sendto", without_address                                                        \
     }
 
+#define RULES_WITHOUT_NAMESPACES                                                         \
+    {"kill", worker_kill_self}, {"tgkill", worker_kill_self}, {"open", worker_open}, {   \
+        "openat", worker_openat                                                          \
+    }
+
 /* The filters that there are, by the place that they are for. */
 static const struct filter_kind {
     const char *title;
     bool supervisor;
     struct worker_filter_options options;
-    struct rule rules[10];
+    struct rule rules[12];
 } kinds[] = {
     {"namespaces", .options = {.kill = KILL_IN_PID_NAMESPACE},
      .rules = {WORKER_RULES,
                {"kill", worker_kill_in_namespace},
                {"tgkill", worker_kill_in_namespace}}},
-    {"confined", .options = {.kill = KILL_SELF_ONLY},
-     .rules = {WORKER_RULES, {"kill", worker_kill_self}, {"tgkill", worker_kill_self}}},
-    {"minimal", .options = {.kill = KILL_SELF_ONLY, .refuse_path_modes = true},
-     .rules = {WORKER_RULES,
-               {"kill", worker_kill_self},
-               {"tgkill", worker_kill_self},
-               {"utimensat", worker_utimensat}}},
+    {"confined", .options = {.kill = KILL_SELF_ONLY, .refuse_preallocation = true},
+     .rules = {WORKER_RULES, RULES_WITHOUT_NAMESPACES}},
+    {"minimal",
+     .options = {.kill = KILL_SELF_ONLY,
+                 .refuse_path_modes = true,
+                 .refuse_preallocation = true},
+     .rules = {WORKER_RULES, RULES_WITHOUT_NAMESPACES, {"utimensat", worker_utimensat}}},
     {"supervisor", .supervisor = true,
      .rules = {{"fcntl", supervisor_fcntl},
                {"ioctl", supervisor_ioctl},

@@ -187,6 +187,68 @@ static void modes_of_paths_are_refused_on_demand(void **state) {
     seccomp_filter_clear(&filter);
 }
 
+/* ---- disk that a watch does not see ---- */
+
+#define ROOM 4096
+
+static int try_disk(void *context) {
+    const uint64_t here = (uintptr_t) "/tmp";
+    FILE *file = tmpfile();
+    struct stat status;
+
+    REQUIRE(file);
+    const uint64_t fd = (uint64_t)fileno(file);
+    load_filter(context);
+    const struct attempt refused[] = {
+        CALL(fallocate, EOPNOTSUPP, fd, 0, 0, ROOM),
+        CALL(fallocate, EOPNOTSUPP, fd, FALLOC_FL_KEEP_SIZE, 0, ROOM),
+        CALL(openat2, ENOSYS, HERE, PATH, 0, 0),
+#ifdef SYS_open
+        CALL(open, EOPNOTSUPP, here, O_TMPFILE | O_RDWR, 0600),
+        CALL(open, EOPNOTSUPP, here, HIGH | O_TMPFILE | O_RDWR, 0600),
+#endif
+        CALL(openat, EOPNOTSUPP, HERE, here, O_TMPFILE | O_RDWR, 0600),
+        CALL(openat, EOPNOTSUPP, HERE, here, HIGH | O_TMPFILE | O_RDWR, 0600),
+        CALL(openat, EOPNOTSUPP, HERE, here, (O_TMPFILE & ~O_DIRECTORY) | O_RDWR, 0600),
+    };
+    const struct attempt allowed[] = {
+        CALL(openat, ENOENT, HERE, PATH, O_RDWR | O_CREAT, 0600),
+        CALL(openat, ENOENT, HERE, PATH, O_DIRECTORY | O_CLOEXEC, 0),
+        CALL(openat, ENOENT, HERE, PATH, O_RDONLY, O_TMPFILE),
+    };
+    /* What glibc does in its place. */
+    REQUIRE(posix_fallocate(fileno(file), 0, 3 * ROOM) == 0);
+    REQUIRE(fstat(fileno(file), &status) == 0 && status.st_size == 3 * ROOM);
+    REQUIRE(fclose(file) == 0);
+    REQUIRE((file = tmpfile()) && fclose(file) == 0);
+    return try_refused(context, refused, COUNT_OF(refused)) +
+           try_all(allowed, COUNT_OF(allowed));
+}
+
+static int try_disk_by_default(void *context) {
+    const uint64_t none = (uint64_t)-1;
+
+    load_filter(context);
+    const struct attempt attempts[] = {
+        CALL(fallocate, EBADF, none, 0, 0, ROOM),
+        CALL(openat2, EINVAL, HERE, PATH, 0, 0),
+        CALL(openat, ENOENT, HERE, PATH, O_TMPFILE | O_RDWR, 0600),
+    };
+    return try_all(attempts, COUNT_OF(attempts));
+}
+
+static void disk_is_taken_by_writing_on_demand(void **state) {
+    struct seccomp_filter filter;
+
+    (void)state;
+    build(&filter, &(struct worker_filter_options){.refuse_preallocation = true});
+    in_child(try_disk, &filter);
+    seccomp_filter_clear(&filter);
+    build(&filter, &(struct worker_filter_options){0});
+    in_child(try_disk_by_default, &filter);
+    seccomp_filter_clear(&filter);
+}
+
 /* ---- the setting ---- */
 
 /* Names of rules with arguments and without, with blanks around and nothing between. */
@@ -302,6 +364,7 @@ int main(void) {
         cmocka_unit_test(without_an_id_signals_reach_nobody),
         cmocka_unit_test(an_id_changes_one_instruction_of_one_kind_of_filter),
         cmocka_unit_test(modes_of_paths_are_refused_on_demand),
+        cmocka_unit_test(disk_is_taken_by_writing_on_demand),
         cmocka_unit_test(named_calls_are_refused),
         cmocka_unit_test(naming_allows_nothing),
         cmocka_unit_test(names_that_are_no_system_call_are_told),

@@ -49,6 +49,11 @@ static const uint64_t values[] = {
     FIONCLEX,
     FIOCLEX,
     FIOASYNC,
+    O_TMPFILE,
+    O_TMPFILE & ~O_DIRECTORY,
+    O_TMPFILE | O_RDWR | O_CLOEXEC,
+    O_DIRECTORY | O_CLOEXEC,
+    HIGH | O_TMPFILE,
     THREAD,
     THREAD | CLONE_SETTLS | CLONE_PARENT_SETTID,
     THREAD | CLONE_NEWUSER,
@@ -292,7 +297,8 @@ static void a_foreign_abi_kills(void **state) {
 
 /* What changes from one tier to the other, and nothing else. */
 static void tiers_differ_in_few_calls(void **state) {
-    static const char *const confined[] = {"kill", "tgkill"};
+    static const char *const confined[] = {"kill",   "tgkill",  "open",
+                                           "openat", "openat2", "fallocate"};
     static const char *const minimal[] = {"chmod",     "fchmodat", "utimensat", "utimes",
                                           "futimesat", "utime",    "truncate"};
     size_t found[2] = {0};
