@@ -181,7 +181,8 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
     if (event_loop_init(&launcher->loop, err) || watch_children(launcher, err) ||
         io_set_nonblocking(start->keeper, err))
         return -1;
-    if (supervisor_filter_build(&launcher->setup.filter, err))
+    if (supervisor_filter_build(&launcher->setup.filter,
+                                isolation_has_namespaces(start->tier), err))
         return -1;
     if (!isolation_has_namespaces(start->tier) &&
         /* Where workers have no PID 1 of their own, they are our children. */

@@ -51,7 +51,8 @@ int launcher_try(const struct launcher_start *start, struct viv_error *err) {
     struct demand demand = {.fd_count = 0};
     CLEANUP(close_fd) int folder = -1;
 
-    if (supervisor_filter_build(&setup.filter, err))
+    if (supervisor_filter_build(&setup.filter, isolation_has_namespaces(start->tier),
+                                err))
         return -1;
     if (!isolation_has_namespaces(start->tier)) {
         folder = slots_ask(start->janitor, sandbox.slot, err);

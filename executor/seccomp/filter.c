@@ -2,9 +2,15 @@
 #include "executor/seccomp/filter.h"
 
 #include <linux/seccomp.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+void seccomp_filter_set_pid(struct seccomp_filter *filter, pid_t own) {
+    if (filter->own_pid > 0)
+        filter->instructions[filter->own_pid].k = (uint32_t)own;
+}
 
 int seccomp_filter_load(const struct seccomp_filter *filter, struct viv_error *err) {
     const struct sock_fprog program = {.len = filter->count,

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/sanitizer.h"
@@ -36,8 +37,6 @@ static const char *const allowed[] = {
     "unlinkat",
     "renameat",
     "utimensat",
-    "fchmod",
-    "fchmodat",
     /* the worker */
     "waitid",
     "wait4",
@@ -62,6 +61,10 @@ static const char *const allowed[] = {
     NULL,
 };
 
+/* What a session made unreadable is made readable, to be counted: the kernel counts only
+ * where there are namespaces. */
+static const char *const revealing[] = {"fchmod", "fchmodat", NULL};
+
 /* F_SETFD: fdopendir(3). */
 static const int fcntl_commands[] = {F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETFD};
 
@@ -80,17 +83,30 @@ static int allow_commands(struct filter_builder *builder, struct viv_error *err)
     return 0;
 }
 
-/* Whom: the kernel decides, by the user and the PID namespace. */
-static int allow_signals(struct filter_builder *builder, struct viv_error *err) {
+/* Whom: the kernel decides, by the PID namespace. */
+static int allow_signals_to_workers(struct filter_builder *builder,
+                                    struct viv_error *err) {
     const struct scmp_arg_cmp interrupt[] = {SCMP_A1_64(SCMP_CMP_EQ, SIGINT, 0),
                                              SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
 
     if (filter_builder_allow_if(builder, "kill", 1, &SCMP_A1_64(SCMP_CMP_EQ, SIGKILL, 0),
-                                err) ||
-        filter_builder_allow_if(builder, "pidfd_send_signal", 2, interrupt, err))
+                                err))
         return -1;
+    return filter_builder_allow_if(builder, "pidfd_send_signal", 2, interrupt, err);
+}
+
+/* abort(3) */
+static int allow_its_end(struct filter_builder *builder, struct viv_error *err) {
     return filter_builder_allow_if(builder, "tgkill", 1,
                                    &SCMP_A2_64(SCMP_CMP_EQ, SIGABRT, 0), err);
+}
+
+/* Without a PID namespace workers are the launcher's children, and other processes have
+ * the same user. */
+static int allow_by_tier(struct filter_builder *builder, bool in_pid_namespace,
+                         struct viv_error *err) {
+    return in_pid_namespace ? allow_signals_to_workers(builder, err)
+                            : filter_builder_allow(builder, revealing, err);
 }
 
 /* What malloc(3) maps: never a file, and nothing that could be executed. */
@@ -117,22 +133,26 @@ static int allow_sockets(struct filter_builder *builder, struct viv_error *err) 
 }
 
 int supervisor_filter_build_for(const struct seccomp_architecture *architecture,
-                                struct seccomp_filter *filter, struct viv_error *err) {
+                                struct seccomp_filter *filter, bool in_pid_namespace,
+                                struct viv_error *err) {
     CLEANUP(filter_builder)
     struct filter_builder builder = {.architecture = architecture};
 
     if (filter_builder_open(&builder, err) ||
         filter_builder_allow(&builder, allowed, err) || allow_commands(&builder, err) ||
-        allow_signals(&builder, err) || allow_memory(&builder, err) ||
-        allow_sockets(&builder, err))
+        allow_its_end(&builder, err) || allow_by_tier(&builder, in_pid_namespace, err) ||
+        allow_memory(&builder, err) || allow_sockets(&builder, err))
         return -1;
-    return filter_builder_finish(&builder, SIGNALS_UNCHECKED, filter, err);
+    return filter_builder_finish(
+        &builder, in_pid_namespace ? SIGNALS_UNCHECKED : SIGNALS_TO_SELF, filter, err);
 }
 
-int supervisor_filter_build(struct seccomp_filter *filter, struct viv_error *err) {
-    return supervisor_filter_build_for(seccomp_native(), filter, err);
+int supervisor_filter_build(struct seccomp_filter *filter, bool in_pid_namespace,
+                            struct viv_error *err) {
+    return supervisor_filter_build_for(seccomp_native(), filter, in_pid_namespace, err);
 }
 
-int supervisor_filter_load(const struct seccomp_filter *filter, struct viv_error *err) {
+int supervisor_filter_load(struct seccomp_filter *filter, struct viv_error *err) {
+    seccomp_filter_set_pid(filter, getpid());
     return BUILT_WITH_ADDRESS_SANITIZER ? 0 : seccomp_filter_load(filter, err);
 }

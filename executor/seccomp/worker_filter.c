@@ -337,8 +337,3 @@ int worker_filter_build(struct seccomp_filter *filter,
                         struct viv_error *err) {
     return worker_filter_build_for(seccomp_native(), filter, options, err);
 }
-
-void worker_filter_set_pid(struct seccomp_filter *filter, pid_t own) {
-    if (filter->own_pid > 0)
-        filter->instructions[filter->own_pid].k = (uint32_t)own;
-}

@@ -8,7 +8,6 @@
 #define VIV_SECCOMP_WORKER_FILTER_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "executor/seccomp/architecture.h"
 #include "executor/seccomp/filter.h"
@@ -16,7 +15,7 @@
 /* Whom kill(2) and tgkill(2) reach. */
 enum kill_reach {
     KILL_IN_PID_NAMESPACE, /* single processes other than process 1 */
-    KILL_SELF_ONLY,        /* the worker itself: worker_filter_set_pid() */
+    KILL_SELF_ONLY,        /* the worker itself: seccomp_filter_set_pid() */
 };
 
 struct worker_filter_options {
@@ -49,10 +48,5 @@ int worker_filter_build_for(const struct seccomp_architecture *architecture,
                             struct seccomp_filter *filter,
                             const struct worker_filter_options *options,
                             struct viv_error *err);
-
-/* Puts the id of the calling process in its place, before seccomp_filter_load(); without
- * it a filter of KILL_SELF_ONLY lets signals reach nobody. Does nothing to another
- * filter. */
-void worker_filter_set_pid(struct seccomp_filter *filter, pid_t own);
 
 #endif

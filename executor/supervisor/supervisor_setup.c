@@ -125,7 +125,8 @@ static int confine(const struct supervisor_start *start, struct viv_error *err) 
         confine_resources(ADDRESS_SPACE, start->settings->session_disk, 0, err) ||
         confine_privileges(err) || landlock_restrict_supervisor(start->tier, err))
         return -1;
-    return supervisor_filter_load(start->filter, err);
+    struct seccomp_filter filter = *start->filter; /* to put its own id into */
+    return supervisor_filter_load(&filter, err);
 }
 
 int supervisor_set_up(struct supervisor_descriptors *descriptors,

@@ -148,7 +148,7 @@ static int confine(enum isolation_tier tier, const struct spawn_request *request
         confine_privileges(err) || meet_parent(tier, request->parent, err) ||
         landlock_restrict_worker(tier, err))
         return -1;
-    worker_filter_set_pid(filter, getpid());
+    seccomp_filter_set_pid(filter, getpid());
     return seccomp_filter_load(filter, err);
 }
 

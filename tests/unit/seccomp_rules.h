@@ -110,6 +110,10 @@ static inline uint32_t supervisor_tgkill(const uint64_t *a) {
     return allowed_if(a[2] == SIGABRT);
 }
 
+static inline uint32_t supervisor_tgkill_self(const uint64_t *a) {
+    return allowed_if((int32_t)a[0] == OWN_PID && a[2] == SIGABRT);
+}
+
 static inline uint32_t supervisor_mmap(const uint64_t *a) {
     return allowed_if((a[2] & ~(uint64_t)(PROT_READ | PROT_WRITE)) == 0 &&
                       (a[3] & ~(uint64_t)(MAP_STACK | MAP_NORESERVE)) ==
@@ -136,10 +140,17 @@ struct rule {
         "openat", worker_openat                                                          \
     }
 
+#define SUPERVISOR_RULES                                                                 \
+    {"fcntl", supervisor_fcntl}, {"ioctl", supervisor_ioctl}, {"mmap", supervisor_mmap}, \
+        {"socketpair", supervisor_socketpair}, {                                         \
+        "sendto", without_address                                                        \
+    }
+
 /* The filters that there are, by the place that they are for. */
 static const struct filter_kind {
     const char *title;
     bool supervisor;
+    bool in_pid_namespace; /* a supervisor */
     struct worker_filter_options options;
     struct rule rules[12];
 } kinds[] = {
@@ -154,15 +165,13 @@ static const struct filter_kind {
                  .refuse_path_modes = true,
                  .refuse_preallocation = true},
      .rules = {WORKER_RULES, RULES_WITHOUT_NAMESPACES, {"utimensat", worker_utimensat}}},
-    {"supervisor", .supervisor = true,
-     .rules = {{"fcntl", supervisor_fcntl},
-               {"ioctl", supervisor_ioctl},
+    {"supervisor", .supervisor = true, .in_pid_namespace = true,
+     .rules = {SUPERVISOR_RULES,
                {"kill", supervisor_kill},
                {"pidfd_send_signal", supervisor_pidfd_send_signal},
-               {"tgkill", supervisor_tgkill},
-               {"mmap", supervisor_mmap},
-               {"socketpair", supervisor_socketpair},
-               {"sendto", without_address}}},
+               {"tgkill", supervisor_tgkill}}},
+    {"supervisor without namespaces", .supervisor = true,
+     .rules = {SUPERVISOR_RULES, {"tgkill", supervisor_tgkill_self}}},
 };
 
 static inline const struct rule *rule_of(const struct filter_kind *kind,

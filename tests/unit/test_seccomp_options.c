@@ -30,7 +30,7 @@ static int try_signals(void *context) {
     struct seccomp_filter *filter = context;
     const uint64_t own = (uint64_t)getpid(), parent = (uint64_t)getppid();
 
-    worker_filter_set_pid(filter, getpid());
+    seccomp_filter_set_pid(filter, getpid());
     load_filter(filter);
     const struct attempt refused[] = {
         CALL(kill, EPERM, parent, 0),
@@ -70,7 +70,7 @@ static void a_worker_signals_itself_alone(void **state) {
 }
 
 static int abort_behind_it(void *context) {
-    worker_filter_set_pid(context, getpid());
+    seccomp_filter_set_pid(context, getpid());
     load_filter(context);
     abort();
 }
@@ -115,7 +115,7 @@ static void an_id_changes_one_instruction_of_one_kind_of_filter(void **state) {
     (void)state;
     build(&one, &(struct worker_filter_options){.kill = KILL_IN_PID_NAMESPACE});
     build(&other, &(struct worker_filter_options){.kill = KILL_IN_PID_NAMESPACE});
-    worker_filter_set_pid(&one, 4711);
+    seccomp_filter_set_pid(&one, 4711);
     assert_memory_equal(one.instructions, other.instructions,
                         one.count * sizeof *one.instructions);
     seccomp_filter_clear(&one);
@@ -123,7 +123,7 @@ static void an_id_changes_one_instruction_of_one_kind_of_filter(void **state) {
     build(&one, &(struct worker_filter_options){.kill = KILL_SELF_ONLY});
     build(&other, &(struct worker_filter_options){.kill = KILL_SELF_ONLY});
     assert_int_equal(one.instructions[one.own_pid].k, NO_PROCESS);
-    worker_filter_set_pid(&one, 4711);
+    seccomp_filter_set_pid(&one, 4711);
     assert_int_equal(one.instructions[one.own_pid].k, 4711);
     one.instructions[one.own_pid].k = NO_PROCESS;
     assert_memory_equal(one.instructions, other.instructions,

@@ -109,6 +109,8 @@ static void make_patterns(void) {
             patterns[at][0] = AF_UNIX;
         if (at % 3 == 1)
             patterns[at][3] = MAP_PRIVATE | MAP_ANONYMOUS;
+        if (at % 3 == 2)
+            patterns[at][0] = OWN_PID;
     }
 }
 
@@ -130,11 +132,12 @@ static int build_filters(void **state) {
         for (int a = 0; a < ARCHITECTURES; a++) {
             struct seccomp_filter *filter = &filters[k][a];
             if (kinds[k].supervisor
-                    ? supervisor_filter_build_for(architectures[a], filter, NULL)
+                    ? supervisor_filter_build_for(architectures[a], filter,
+                                                  kinds[k].in_pid_namespace, NULL)
                     : worker_filter_build_for(architectures[a], filter, &kinds[k].options,
                                               NULL))
                 return -1;
-            worker_filter_set_pid(filter, OWN_PID);
+            seccomp_filter_set_pid(filter, OWN_PID);
         }
     return 0;
 }
@@ -295,32 +298,42 @@ static void a_foreign_abi_kills(void **state) {
     }
 }
 
-/* What changes from one tier to the other, and nothing else. */
-static void tiers_differ_in_few_calls(void **state) {
-    static const char *const confined[] = {"kill",   "tgkill",  "open",
-                                           "openat", "openat2", "fallocate"};
-    static const char *const minimal[] = {"chmod",     "fchmodat", "utimensat", "utimes",
-                                          "futimesat", "utime",    "truncate"};
-    size_t found[2] = {0};
+/* What changes from one of the kinds to the next, and nothing else. */
+static const struct difference {
+    size_t kind; /* and the one before it */
+    const char *names[8];
+} differences[] = {
+    {1, {"kill", "tgkill", "open", "openat", "openat2", "fallocate"}},
+    {2, {"chmod", "fchmodat", "utimensat", "utimes", "futimesat", "utime", "truncate"}},
+    {4, {"kill", "pidfd_send_signal", "tgkill", "fchmod", "fchmodat"}},
+};
 
+static bool differs(size_t kind, uint32_t number) {
+    for (int p = 0; p < PATTERNS; p++)
+        if (judge(kind - 1, X86_64, number, patterns[p]) !=
+            judge(kind, X86_64, number, patterns[p]))
+            return true;
+    return false;
+}
+
+static void tiers_differ_in_few_calls(void **state) {
     (void)state;
-    for (uint32_t number = 0; number < NUMBERS; number++) {
-        CLEANUP(free_ptr) char *name = name_of(X86_64, number);
-        for (size_t k = 1; k <= 2; k++) {
-            bool differs = false, expected = false;
-            for (int p = 0; p < PATTERNS; p++)
-                differs |= judge(k - 1, X86_64, number, patterns[p]) !=
-                           judge(k, X86_64, number, patterns[p]);
-            for (size_t i = 0; name && k == 1 && i < COUNT_OF(confined); i++)
-                expected |= strcmp(name, confined[i]) == 0;
-            for (size_t i = 0; name && k == 2 && i < COUNT_OF(minimal); i++)
-                expected |= strcmp(name, minimal[i]) == 0;
-            assert_int_equal(differs, expected);
-            found[k - 1] += differs;
+    for (const struct difference *one = differences;
+         one < differences + COUNT_OF(differences); one++) {
+        size_t count = 0, found = 0;
+        while (one->names[count])
+            count++;
+        for (uint32_t number = 0; number < NUMBERS; number++) {
+            CLEANUP(free_ptr) char *name = name_of(X86_64, number);
+            bool expected = false;
+            for (size_t i = 0; name && i < count; i++)
+                expected |= strcmp(name, one->names[i]) == 0;
+            if (differs(one->kind, number) != expected)
+                fail_msg("%s: number %u", kinds[one->kind].title, number);
+            found += expected;
         }
+        assert_int_equal(found, count);
     }
-    assert_int_equal(found[0], COUNT_OF(confined));
-    assert_int_equal(found[1], COUNT_OF(minimal));
 }
 
 /* uretprobe and uprobe of x86-64, which a kernel from 6.14 on makes before it asks a

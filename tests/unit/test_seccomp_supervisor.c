@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The supervisor's filter, loaded into children that do what a supervisor does, and then
- * try what it never does. */
+/* The supervisor's filter in a PID namespace, loaded into children that do what a
+ * supervisor does, and then try what it never does. */
 #include "tests/unit/unit.h"
 
 #include <sys/ioctl.h>
@@ -22,7 +22,7 @@ static struct seccomp_filter filter;
 
 static int build_filter(void **state) {
     (void)state;
-    return supervisor_filter_build(&filter, NULL);
+    return supervisor_filter_build(&filter, true, NULL);
 }
 
 static int clear_filter(void **state) {
@@ -277,7 +277,8 @@ static int try_sockets_and_files(void *context) {
         CALL(linkat, EPERM, HERE, PATH, HERE, PATH, 0),
         CALL(symlinkat, EPERM, PATH, HERE, PATH),
         CALL(mknodat, EPERM, HERE, PATH, 0, 0),
-        CALL(chmod, EPERM, PATH, 0),
+        CALL(fchmod, EPERM, NONE, 0),
+        CALL(fchmodat, EPERM, HERE, PATH, 0),
         CALL(fchownat, EPERM, HERE, PATH, 0, 0, 0),
         CALL(chdir, EPERM, PATH),
         CALL(truncate, EPERM, PATH, 0),
