@@ -100,6 +100,9 @@ static const struct option options[] = {
     VALUE(SIZE, min_free_memory, "512M", 0, TIB,
           "of the host; below it no session is begun, below half of it the largest is "
           "stopped"),
+    VALUE(SIZE, min_free_disk, "256M", 0, TIB,
+          "where slot_directory is; below it no session is begun, below half of it "
+          "sessions are stopped"),
     ONE_OF(min_isolation, "confined", "full,isolated,confined,minimal",
            "weakest isolation to start with"),
     VALUE(COUNT, uid_base, "200000", 1000, UINT64_C(4000000000),

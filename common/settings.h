@@ -54,6 +54,7 @@ struct settings {
     uint64_t session_threads;
     uint64_t session_cpus;    /* processors' worth of time, 0: no limit */
     uint64_t min_free_memory; /* bytes, of the host */
+    uint64_t min_free_disk;   /* bytes, where slot_directory is */
     char *min_isolation;      /* full, isolated, confined or minimal */
     uint64_t uid_base;
     char *slot_directory; /* of the tiers without namespaces */

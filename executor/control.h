@@ -25,11 +25,14 @@ enum control_what {
     CONTROL_WORKER_FAILED,   /* the zygote could not make a worker */
     CONTROL_TELL_FILES,      /* how much memory do the session's files take? */
     CONTROL_STOP_FOR_MEMORY, /* stop the worker, the host is short of memory */
+    CONTROL_STOP_FOR_DISK,   /* or of disk */
     /* supervisor to launcher */
     CONTROL_SPAWN, /* a worker, please; with the descriptors of it */
     CONTROL_READY, /* the sandbox takes calls */
     CONTROL_FILES, /* `bytes` of memory, or of the disk, that the session's files take */
-    CONTROL_END_WORKER, /* kill the worker: asked where it is no child of the supervisor */
+    /* Where the worker is no child of the supervisor: */
+    CONTROL_INTERRUPT_WORKER, /* SIGINT for it */
+    CONTROL_END_WORKER,       /* SIGKILL for it */
 };
 
 struct control_message {
@@ -66,8 +69,8 @@ enum {
     /* With namespaces: these. */
     SPAWN_NAMESPACES,
     SPAWN_FD_MAX = SPAWN_NAMESPACES + NAMESPACE_COUNT + 1,
-    /* Without: from the supervisor a pipe into which the launcher, whose child the worker
-     * is then, writes the wait status of it; to the zygote in its place the slot's
+    /* Without: from the supervisor a socket to which the launcher, whose child the worker
+     * is then, sends the wait status of it; to the zygote in its place the slot's
      * folder. */
     SPAWN_REPORT = SPAWN_NAMESPACES,
     SPAWN_FOLDER = SPAWN_NAMESPACES,

@@ -62,8 +62,12 @@ static int open_slots(const char *path, struct viv_error *err) {
     if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
         return viv_fail(err, VIV_CONFIG,
                         "slot_directory: %s must belong to the user %u alone, with a "
-                        "mode like 0711",
+                        "mode like 0700",
                         path, (unsigned)geteuid());
+    /* No user of the host reaches what a session leaves there, a program that takes the
+     * session's user on, say. Sandboxes are entered by descriptor. */
+    if (fchmod(slots, S_IRWXU))
+        return viv_fail(err, VIV_SYSTEM, "slot_directory: chmod %s: %m", path);
     return steal_fd(&slots);
 }
 

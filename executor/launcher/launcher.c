@@ -13,12 +13,10 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 #include "common/log.h"
-#include "executor/launcher/host_memory.h"
 #include "executor/launcher/launcher_state.h"
 #include "executor/seccomp/supervisor_filter.h"
 
-#define MEMORY_LOOK_MS 125
-#define STRANGERS_MS   2000
+#define STRANGERS_MS 2000
 
 /* ---- children that have ended ---- */
 
@@ -74,60 +72,6 @@ static void keeper_says(struct event_source *source) {
         event_loop_remove(&launcher->loop, source);
         launcher->stopping = true;
     }
-}
-
-/* ---- memory of the host ---- */
-
-static void send_to_all_taken(struct launcher *launcher, enum control_what what) {
-    const struct control_message message = {.what = what};
-
-    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.state == SANDBOX_TAKEN)
-            io_send_message(one->sandbox.control, &message, sizeof message, NULL, 0,
-                            NULL);
-}
-
-/* The host must not die for one session: of the one that takes most, the worker is stopped;
- * where its files are the larger part, which outlive a worker, the sandbox is ended. */
-static void stop_largest(struct launcher *launcher) {
-    const struct control_message stop = {.what = CONTROL_STOP_FOR_MEMORY};
-    struct managed_sandbox *largest = NULL;
-    uint64_t most = 0, files = 0;
-
-    for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next) {
-        if (one->sandbox.state != SANDBOX_TAKEN)
-            continue;
-        uint64_t size = one->sandbox.files + launcher_memory_of(launcher, &one->sandbox);
-        if (size > most) {
-            most = size;
-            files = one->sandbox.files;
-            largest = one;
-        }
-    }
-    if (!largest)
-        return;
-    viv_log(VIV_LOG_WARNING, "stopped_for_memory",
-            "sandbox=%llu size_mb=%llu files_mb=%llu",
-            (unsigned long long)largest->sandbox.number, (unsigned long long)(most >> 20),
-            (unsigned long long)(files >> 20));
-    if (files > most / 2)
-        launcher_end_sandbox(largest);
-    else
-        io_send_message(largest->sandbox.control, &stop, sizeof stop, NULL, 0, NULL);
-}
-
-/* Stops one at the second look that finds too little, when all have told of their files. */
-static void watch_memory(struct launcher *launcher) {
-    if (viv_now() < launcher->memory_at)
-        return;
-    bool is_short = host_memory_available(launcher->setup.proc) <
-                    launcher->settings->min_free_memory / 2;
-    if (is_short && launcher->memory_short)
-        stop_largest(launcher);
-    if (is_short)
-        send_to_all_taken(launcher, CONTROL_TELL_FILES);
-    launcher->memory_short = is_short;
-    launcher->memory_at = viv_after_ms(MEMORY_LOOK_MS);
 }
 
 /* ---- workers of a dead zygote ---- */
@@ -206,9 +150,9 @@ static viv_time keep_time(struct launcher *launcher) {
     if (launcher->slots.lost)
         launcher->stopping = true;
     viv_time next = zygotes_keep_time(&launcher->zygotes);
-    watch_memory(launcher);
+    launcher_watch_host(launcher);
     launcher_refill(launcher);
-    next = earliest(next, launcher->memory_at);
+    next = earliest(next, launcher->host_at);
     return earliest(next, launcher_expire_waiting(launcher));
 }
 

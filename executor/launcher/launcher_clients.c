@@ -11,7 +11,6 @@
 #include "common/io.h"
 #include "common/log.h"
 #include "executor/landlock.h"
-#include "executor/launcher/host_memory.h"
 #include "executor/isolation.h"
 #include "executor/launcher/launcher_state.h"
 #include "executor/launcher/tier_choice.h"
@@ -128,7 +127,8 @@ viv_time launcher_expire_waiting(struct launcher *launcher) {
     if (isolation_has_namespaces(launcher->setup.tier))
         viv_fail(&failure, VIV_UNAVAILABLE, "no sandbox became ready in time");
     else
-        viv_fail(&failure, VIV_CAPACITY, "no place for another session became ready in time");
+        viv_fail(&failure, VIV_CAPACITY,
+                 "no place for another session became ready in time");
     for (struct client *client = launcher->clients; client; client = client->next) {
         if (!client->waiting)
             continue;
@@ -144,16 +144,13 @@ viv_time launcher_expire_waiting(struct launcher *launcher) {
 
 /* Whether there is room for another session. */
 static int admit(struct launcher *launcher, struct viv_error *err) {
-    const struct settings *settings = launcher->settings;
     const uint64_t most = launcher_most_sessions(launcher);
 
     if (launcher_count(launcher, SANDBOX_TAKEN) + launcher_count_waiting(launcher) >=
         most)
         return viv_fail(err, VIV_CAPACITY, "all %llu sessions are in use",
                         (unsigned long long)most);
-    if (host_memory_available(launcher->setup.proc) < settings->min_free_memory)
-        return viv_fail(err, VIV_CAPACITY, "the host is short of memory");
-    return 0;
+    return launcher_host_has_room(launcher, err);
 }
 
 static void acquire(struct client *client, struct slice record) {

@@ -15,6 +15,7 @@
 
 #define RETRY_FIRST_MS 100
 #define RETRY_LAST_MS  5000
+#define FILES_MAX      (UINT64_C(1) << 50) /* bytes that anybody could have */
 #define SLOTS_AHEAD    4 /* free ones: the first tree of a slot takes its time */
 #define START_LIMIT    (60 * VIV_SECOND) /* a zygote may have to be started first */
 
@@ -106,13 +107,6 @@ static void close_all(const int *fds, size_t count) {
         close(fds[i]);
 }
 
-/* The supervisor asks again after a pause. */
-static void worker_cannot_be_made(struct managed_sandbox *managed, int error) {
-    launcher_worker_answered(
-        managed->launcher,
-        &(struct spawn_reply){.sandbox = managed->sandbox.number, .failed = error});
-}
-
 /* Takes a message that is one of a supervisor of ours; descriptors stay with the caller
  * when it is not. */
 static bool take_message(struct managed_sandbox *managed,
@@ -128,7 +122,7 @@ static bool take_message(struct managed_sandbox *managed,
         if (err.code != VIV_CAPACITY)
             return false;
         close_all(fds, fd_count);
-        worker_cannot_be_made(managed, EMFILE);
+        launcher_refuse_worker(managed, EMFILE);
         return true;
     }
     if (fd_count > 0)
@@ -136,7 +130,9 @@ static bool take_message(struct managed_sandbox *managed,
     if (message->what == CONTROL_READY && managed->sandbox.state == SANDBOX_STARTING)
         became_ready(managed);
     else if (message->what == CONTROL_FILES)
-        managed->sandbox.files = message->bytes;
+        managed->sandbox.files = message->bytes < FILES_MAX ? message->bytes : FILES_MAX;
+    else if (message->what == CONTROL_INTERRUPT_WORKER)
+        launcher_interrupt_worker(managed);
     else if (message->what == CONTROL_END_WORKER)
         launcher_end_worker(managed);
     else
@@ -156,7 +152,7 @@ static void supervisor_says(struct event_source *source) {
     if (got < 0 && err.code == VIV_UNAVAILABLE)
         return;
     if (got < 0 && err.code == VIV_CAPACITY) {
-        worker_cannot_be_made(managed, EMFILE);
+        launcher_refuse_worker(managed, EMFILE);
         return;
     }
     if (got == sizeof message && take_message(managed, &message, fds, fd_count))
@@ -237,9 +233,9 @@ static const char *const state_words[] = {[SANDBOX_STARTING] = "starting",
                                           [SANDBOX_ENDING] = "ending"};
 
 void launcher_forget_if_ended(struct managed_sandbox *managed) {
-    bool has_worker = managed->sandbox.report >= 0 && managed->sandbox.worker > 0;
+    const struct sandbox *sandbox = &managed->sandbox;
 
-    if (managed->sandbox.pid == 0 && !has_worker)
+    if (sandbox->pid == 0 && sandbox->worker == 0 && !sandbox->worker_asked)
         forget(managed);
 }
 
@@ -255,6 +251,8 @@ void launcher_supervisor_ended(struct managed_sandbox *managed) {
                 (unsigned long long)managed->sandbox.number, state_words[state]);
     managed->sandbox.pid = 0;
     launcher_end_sandbox(managed);
+    if (!zygotes_forget(&launcher->zygotes, managed->sandbox.number))
+        managed->sandbox.worker_asked = false;
     launcher_forget_if_ended(managed);
     if (state == SANDBOX_STARTING) {
         viv_fail(&failure, VIV_SYSTEM,

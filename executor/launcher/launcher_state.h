@@ -15,6 +15,7 @@ struct managed_sandbox {
     struct launcher *launcher;
     struct managed_sandbox *next;
     struct sandbox sandbox;
+    bool stopped_for_disk; /* since the disk became short */
 };
 
 /* A connection of vivarium-fcgi; in unshared memory, for the records that pass
@@ -38,6 +39,7 @@ struct client {
 struct stray {
     pid_t pid;
     int status;
+    viv_time ended;
 };
 
 struct launcher {
@@ -56,17 +58,24 @@ struct launcher {
     struct client *clients;
     uint64_t last_number;
     uint64_t last_order;
-    bool proven;        /* a sandbox has become ready since the start */
-    int failures;       /* of starting sandboxes, in a row */
-    viv_time start_at;  /* no sandbox is started before it */
-    viv_time memory_at; /* of the next look at the host's memory */
-    bool memory_short;  /* at the last look; the sandboxes were asked for their files */
+    bool proven;       /* a sandbox has become ready since the start */
+    int failures;      /* of starting sandboxes, in a row */
+    viv_time start_at; /* no sandbox is started before it */
+    viv_time host_at;  /* of the next look at the host's memory and disk */
+    bool memory_short; /* at the last look; the sandboxes were asked for their files */
+    bool disk_short;   /* the same */
     bool stopping;
     char reason[VIV_ERROR_MESSAGE_MAX]; /* why sandboxes cannot be started, or "" */
 };
 
 /* Takes a connection over. */
 void launcher_add_client(struct launcher *launcher, int fd);
+
+/* Looks at the host's memory and disk, when it is time, and stops a session for them. */
+void launcher_watch_host(struct launcher *launcher);
+
+/* Fails when the host has no room for another session. */
+int launcher_host_has_room(const struct launcher *launcher, struct viv_error *err);
 
 /* Gives a ready sandbox to the client that has waited longest; false when none waits. */
 bool launcher_serve_waiting(struct launcher *launcher, struct managed_sandbox *managed);
@@ -102,7 +111,11 @@ int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
 /* The zygote's answer to that. */
 zygotes_answer launcher_worker_answered;
 
-/* The supervisor wants its worker, which is our child, to end. */
+/* It cannot be had now. */
+void launcher_refuse_worker(struct managed_sandbox *managed, int error);
+
+/* The supervisor wants its worker, which is our child, to be interrupted, or to end. */
+void launcher_interrupt_worker(const struct managed_sandbox *managed);
 void launcher_end_worker(struct managed_sandbox *managed);
 
 /* A child was reaped that is neither a zygote nor a supervisor. Returns the sandbox whose

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@
 #include "executor/launcher/slot_ids.h"
 
 #define CHILDREN_MAX 1024
+#define STRAY_AGE    (10 * VIV_SECOND)
 
 static struct managed_sandbox *find(struct launcher *launcher, uint64_t number) {
     struct managed_sandbox *one = launcher->sandboxes;
@@ -61,7 +63,7 @@ int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
     if (isolation_has_namespaces(launcher->setup.tier))
         return spawn_in_namespaces(managed, fds, err);
     /* One at a time: the one before has ended, or the supervisor is not one of ours. */
-    if (sandbox->report >= 0)
+    if (sandbox->worker > 0 || sandbox->worker_asked)
         return viv_fail(err, VIV_BAD_GATEWAY, "a second worker is asked for");
     CLEANUP(close_fd)
     int folder = fcntl(launcher->slots.all[sandbox->slot].folder, F_DUPFD_CLOEXEC, 0);
@@ -74,93 +76,111 @@ int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
         return -1;
     }
     steal_fd(&folder);
+    close_and_clear(&sandbox->report);
     sandbox->report = report;
-    sandbox->worker = 0;
+    sandbox->worker_asked = true;
     sandbox->worker_unwanted = false;
     return 0;
 }
 
+/* The launcher waits for nobody: whatever the supervisor has made of the other end, or sent
+ * in place of a socket, this is one call that fails. */
 static void report_end(struct sandbox *sandbox, int status) {
-    /* The pipe is empty, so that this does not wait; a supervisor that is gone needs
-     * nothing. */
-    if (write(sandbox->report, &status, sizeof status) != sizeof status)
+    if (send(sandbox->report, &status, sizeof status, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+        sizeof status)
         viv_log_failure(VIV_LOG_DEBUG, "worker_end_not_told", "the supervisor is gone",
                         "sandbox=%llu", (unsigned long long)sandbox->number);
     close_and_clear(&sandbox->report);
     sandbox->worker = 0;
 }
 
-/* A child that ended before the zygote told whose worker it was. */
+/* A child that ended before the zygote told whose worker it was. Its number may belong to
+ * another process some time later. */
 static bool take_stray(struct launcher *launcher, pid_t pid, int *status) {
-    for (size_t i = 0; i < STRAYS_MAX; i++)
-        if (launcher->strays[i].pid == pid) {
-            *status = launcher->strays[i].status;
-            launcher->strays[i].pid = 0;
-            return true;
-        }
+    for (size_t i = 0; i < STRAYS_MAX; i++) {
+        struct stray *stray = &launcher->strays[i];
+        if (stray->pid != pid || viv_now() - stray->ended > STRAY_AGE)
+            continue;
+        *status = stray->status;
+        stray->pid = 0;
+        return true;
+    }
     return false;
 }
 
 static void note_stray(struct launcher *launcher, pid_t pid, int status) {
-    launcher->strays[launcher->next_stray] = (struct stray){pid, status};
+    launcher->strays[launcher->next_stray] = (struct stray){pid, status, viv_now()};
     launcher->next_stray = (launcher->next_stray + 1) % STRAYS_MAX;
 }
 
-static void worker_made(struct launcher *launcher, uint64_t number, pid_t pid) {
-    struct managed_sandbox *managed = find(launcher, number);
-    int status;
+static void worker_made(struct launcher *launcher, struct managed_sandbox *managed,
+                        pid_t pid) {
+    int status = 0;
+    bool has_ended = take_stray(launcher, pid, &status);
 
-    if (!managed || (managed->sandbox.report < 0 &&
-                     !isolation_has_namespaces(launcher->setup.tier))) {
-        /* Its sandbox has ended meanwhile; in a PID namespace it has with that. */
-        if (!isolation_has_namespaces(launcher->setup.tier) &&
-            !take_stray(launcher, pid, &status))
+    if (!managed) {
+        if (!has_ended)
             kill(pid, SIGKILL);
         return;
     }
-    managed->sandbox.worker = pid;
-    if (managed->sandbox.report < 0)
-        return;
-    if (take_stray(launcher, pid, &status))
+    managed->sandbox.worker_asked = false;
+    if (has_ended) {
         report_end(&managed->sandbox, status);
-    else if (managed->sandbox.worker_unwanted || managed->sandbox.state == SANDBOX_ENDING)
+        launcher_forget_if_ended(managed);
+        return;
+    }
+    managed->sandbox.worker = pid;
+    if (managed->sandbox.worker_unwanted || managed->sandbox.state == SANDBOX_ENDING)
         kill(pid, SIGKILL);
+}
+
+/* The supervisor asks again after a pause. */
+void launcher_refuse_worker(struct managed_sandbox *managed, int error) {
+    const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
+
+    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
+                    (unsigned long long)managed->sandbox.number);
+    io_send_message(managed->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
 }
 
 void launcher_worker_answered(void *context, const struct spawn_reply *reply) {
     struct launcher *launcher = context;
-    const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
+    struct managed_sandbox *managed = find(launcher, reply->sandbox);
+    const bool is_ours = !isolation_has_namespaces(launcher->setup.tier);
 
     if (!reply->failed) {
-        worker_made(launcher, reply->sandbox, reply->worker);
+        if (is_ours)
+            worker_made(launcher, managed, reply->worker);
         return;
     }
-    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(reply->failed),
-                    "sandbox=%llu", (unsigned long long)reply->sandbox);
-    struct managed_sandbox *managed = find(launcher, reply->sandbox);
     if (!managed)
         return;
-    close_and_clear(&managed->sandbox.report);
-    /* The supervisor asks again after a pause. */
-    io_send_message(managed->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
+    launcher_refuse_worker(managed, reply->failed);
+    if (is_ours) {
+        close_and_clear(&managed->sandbox.report);
+        managed->sandbox.worker_asked = false;
+        launcher_forget_if_ended(managed);
+    }
 }
 
 /* ---- ended ---- */
 
-void launcher_end_worker(struct managed_sandbox *managed) {
-    struct sandbox *sandbox = &managed->sandbox;
+void launcher_interrupt_worker(const struct managed_sandbox *managed) {
+    if (managed->sandbox.worker > 0)
+        kill(managed->sandbox.worker, SIGINT);
+}
 
-    if (sandbox->report < 0)
-        return; /* it has ended, and the report of it is written */
-    sandbox->worker_unwanted = true;
-    if (sandbox->worker > 0)
-        kill(sandbox->worker, SIGKILL);
+void launcher_end_worker(struct managed_sandbox *managed) {
+    /* One that has ended has its report written. */
+    managed->sandbox.worker_unwanted = true;
+    if (managed->sandbox.worker > 0)
+        kill(managed->sandbox.worker, SIGKILL);
 }
 
 struct managed_sandbox *launcher_child_was_worker(struct launcher *launcher, pid_t pid,
                                                   int status) {
     for (struct managed_sandbox *one = launcher->sandboxes; one; one = one->next)
-        if (one->sandbox.worker == pid && one->sandbox.report >= 0) {
+        if (one->sandbox.worker == pid) {
             report_end(&one->sandbox, status);
             return one;
         }

@@ -161,6 +161,6 @@ int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err) {
 void sandbox_kill(struct sandbox *sandbox) {
     if (sandbox->pid > 0)
         kill(sandbox->pid, SIGKILL);
-    if (sandbox->report >= 0 && sandbox->worker > 0)
+    if (sandbox->worker > 0)
         kill(sandbox->worker, SIGKILL);
 }

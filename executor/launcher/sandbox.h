@@ -29,8 +29,10 @@ struct sandbox {
     pid_t pid;     /* of the supervisor, in the launcher's PID namespace; 0: reaped */
     int control;   /* SOCK_SEQPACKET to it */
     uint32_t slot; /* makes its user; unique among live sandboxes */
-    pid_t worker;  /* in the launcher's PID namespace; 0: none that is known */
-    int report;    /* where its end is told, if it is the launcher's child; or -1 */
+    /* The tiers without namespaces, where the worker is the launcher's child: */
+    pid_t worker;         /* 0: there is none that is known */
+    int report;           /* socket to which its end is told, or -1 */
+    bool worker_asked;    /* of the zygote, which has not answered */
     bool worker_unwanted; /* kill it when it is known */
     viv_time started;
     uint64_t files; /* bytes of memory that its files took when it was last asked */

@@ -31,12 +31,12 @@ int slot_folders_make(const char *path) {
     char parent[PATH_MAX];
     const char *slash = strrchr(path, '/');
 
-    if (mkdir(path, 0711) == 0 || errno == EEXIST)
+    if (mkdir(path, S_IRWXU) == 0 || errno == EEXIST)
         return 0;
     if (errno != ENOENT || !slash || slash == path)
         return -1;
     snprintf(parent, sizeof parent, "%.*s", (int)(slash - path), path);
-    return mkdir(parent, 0755) || mkdir(path, 0711) ? -1 : 0;
+    return mkdir(parent, 0755) || mkdir(path, S_IRWXU) ? -1 : 0;
 }
 
 static void name_slot(char name[NAME_SIZE], uint32_t slot) {

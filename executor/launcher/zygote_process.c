@@ -28,6 +28,7 @@
 #include "executor/launcher/user_namespace.h"
 #include "executor/oom_score.h"
 
+#define THREADS_OF_SERVICES 1024
 #define RESERVED_THREADS                                                                 \
     2 /* RLIMIT_NPROC counts the supervisor and a parked process, too */
 
@@ -186,11 +187,11 @@ int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *requ
 
     request->address_space = zygote->fresh_size + settings->session_memory;
     request->file_size = settings->session_disk;
-    /* The one user of ISOLATION_MINIMAL has the services' threads, too: there
-     * RLIMIT_NPROC cannot bound a session's. */
-    request->threads = tier == ISOLATION_MINIMAL
-                           ? RLIM_INFINITY
-                           : settings->session_threads + RESERVED_THREADS;
+    request->threads = settings->session_threads + RESERVED_THREADS;
+    /* The one user of ISOLATION_MINIMAL has all sessions and the services: there
+     * RLIMIT_NPROC bounds them together. */
+    if (tier == ISOLATION_MINIMAL)
+        request->threads = settings->slots * request->threads + THREADS_OF_SERVICES;
     request->parent = getpid();
     return io_send_message(zygote->socket, request, sizeof *request, fds, count, err);
 }

@@ -92,12 +92,19 @@ static void drop(struct spawn **link) {
     free(spawn);
 }
 
-void zygotes_forget(struct zygotes *zygotes, uint64_t sandbox) {
-    for (struct spawn **link = &zygotes->first; *link;)
-        if ((*link)->request.sandbox == sandbox && !(*link)->by)
+bool zygotes_forget(struct zygotes *zygotes, uint64_t sandbox) {
+    bool under_way = false;
+
+    for (struct spawn **link = &zygotes->first; *link;) {
+        bool is_meant = (*link)->request.sandbox == sandbox;
+        if (is_meant && !(*link)->by) {
             drop(link);
-        else
-            link = &(*link)->next;
+            continue;
+        }
+        under_way |= is_meant;
+        link = &(*link)->next;
+    }
+    return under_way;
 }
 
 /* The request that was answered; its place is empty when there is none such. */

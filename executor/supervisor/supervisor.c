@@ -62,6 +62,8 @@ static void read_launcher(struct supervisor *self) {
         supervisor_tell_launcher(self, CONTROL_FILES, disk_watch_bytes(&self->disk));
     } else if (message.what == CONTROL_STOP_FOR_MEMORY) {
         supervisor_stop_worker(self, SESSION_OUT_OF_MEMORY);
+    } else if (message.what == CONTROL_STOP_FOR_DISK) {
+        supervisor_stop_worker(self, SESSION_OUT_OF_DISK);
     }
 }
 
@@ -83,7 +85,7 @@ static void deadline_passed(struct supervisor *self) {
     if (self->call.phase == CALL_RUNNING && !self->call.interrupted) {
         self->call.interrupted = true;
         self->call.deadline = viv_after_ms(self->call.exec.grace_ms);
-        worker_process_interrupt(&self->worker);
+        worker_process_interrupt(&self->worker, &self->own);
     } else if (self->call.phase == CALL_RUNNING) {
         supervisor_replace_worker(self, SESSION_TIMED_OUT);
     } else if (self->worker.state == WORKER_ABSENT) {
@@ -123,8 +125,12 @@ static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_C
     watched[LAUNCHER] = (struct pollfd){self->own.control, POLLIN, 0};
     watched[CLIENT] = (struct pollfd){self->client.fd, client, 0};
     watched[WORKER] = (struct pollfd){self->worker.channel, POLLIN, 0};
-    watched[WORKER_OUT] = (struct pollfd){self->worker.output[0], POLLIN, 0};
-    watched[WORKER_ERR] = (struct pollfd){self->worker.output[1], POLLIN, 0};
+    /* What one says that does not become ready is for the log. */
+    bool is_ready = self->worker.state != WORKER_STARTING;
+    watched[WORKER_OUT] =
+        (struct pollfd){is_ready ? self->worker.output[0] : -1, POLLIN, 0};
+    watched[WORKER_ERR] =
+        (struct pollfd){is_ready ? self->worker.output[1] : -1, POLLIN, 0};
 }
 
 /* Output comes before the result that follows it; a flood of it holds up nothing else. */

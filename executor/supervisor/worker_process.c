@@ -54,8 +54,8 @@ int worker_process_ask(struct worker_process *worker,
         memcpy(fds + SPAWN_NAMESPACES, descriptors->namespaces,
                sizeof descriptors->namespaces);
     } else {
-        if (pipe2(report, O_CLOEXEC))
-            return viv_fail(err, VIV_SYSTEM, "pipe: %m");
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
+            return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
         worker->report = report[0];
         fds[SPAWN_REPORT] = their_report = report[1];
     }
@@ -105,8 +105,14 @@ int worker_process_call(struct worker_process *worker, const struct worker_call 
     return 0;
 }
 
-void worker_process_interrupt(struct worker_process *worker) {
-    if (worker->pidfd >= 0)
+void worker_process_interrupt(struct worker_process *worker,
+                              const struct supervisor_descriptors *descriptors) {
+    const struct control_message please = {.what = CONTROL_INTERRUPT_WORKER};
+
+    /* Failures are of a worker or a launcher that is gone, which shows otherwise. */
+    if (worker->report >= 0)
+        io_send_message(descriptors->control, &please, sizeof please, NULL, 0, NULL);
+    else if (worker->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, worker->pidfd, SIGINT, NULL, 0);
     worker->interrupted = true;
 }

@@ -54,7 +54,8 @@ int worker_process_call(struct worker_process *worker, const struct worker_call 
                         struct slice text, viv_time deadline, struct viv_error *err);
 
 /* Interrupts the code that it runs, and tells it so with the next CALL. */
-void worker_process_interrupt(struct worker_process *worker);
+void worker_process_interrupt(struct worker_process *worker,
+                              const struct supervisor_descriptors *descriptors);
 
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);

@@ -141,12 +141,16 @@ int python_start(const char *preload, struct viv_error *err) {
  */
 __attribute__((noinline)) static pid_t fork_through_vfork(void) {
     int status;
-    volatile int failed = 0;
-    volatile pid_t made = 0;
+    /* What holds if it is killed meanwhile, with the PID namespace that it is in. */
+    volatile int failed = ESRCH;
+    volatile pid_t made = -1;
     pid_t between = vfork();
 
     if (between == 0) {
-        pid_t child = fork();
+        /* Without what glibc does at a fork: it would take locks in the memory that is
+         * shared, and a process that is killed does not give them back. There is one
+         * thread, and nobody else to hold them. */
+        pid_t child = _Fork();
         if (child == 0)
             return 0;
         failed = child < 0 ? errno : 0;

@@ -109,6 +109,7 @@ static void defaults_are_those_of_the_contract(void **state) {
         {s->session_threads, 64},
         {s->session_cpus, 0},
         {s->min_free_memory, 512 * m},
+        {s->min_free_disk, 256 * m},
         {s->uid_base, 200000},
         {s->slots, 32},
         {s->slot_uid_base, 50000},

@@ -258,13 +258,13 @@ static int body_interrupts(void) {
     pid_t worker = fork_worker(fds, -1);
     REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, 4) == 0);
     REQUIRE(!tells_of_late_interrupt(&bench, channel));
-    worker_process_interrupt(&bench.worker);
+    worker_process_interrupt(&bench.worker, &bench.own);
     REQUIRE(worker_process_has_ended(&bench.worker, viv_after_ms(60000)));
     REQUIRE(tells_of_late_interrupt(&bench, channel));
     REQUIRE(!tells_of_late_interrupt(&bench, channel));
     REQUIRE(end(&bench).signal == SIGINT);
     /* It is of this worker, not of the next one. */
-    worker_process_interrupt(&bench.worker);
+    worker_process_interrupt(&bench.worker, &bench.own);
     worker_process_forget(&bench.worker);
     REQUIRE(!bench.worker.interrupted);
     return 0;

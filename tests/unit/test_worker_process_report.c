@@ -81,11 +81,12 @@ static pid_t worker_of_another(void) {
         if (worker == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             signal(SIGINT, SIG_DFL);
-            for (;;)
+            worker = getpid();
+            while (write(ends[1], &worker, sizeof worker) == sizeof worker)
                 pause();
+            _exit(1);
         }
-        if (write(ends[1], &worker, sizeof worker) == sizeof worker)
-            waitpid(worker, NULL, 0);
+        waitpid(worker, NULL, 0);
         _exit(0);
     }
     close(ends[1]);
@@ -102,7 +103,17 @@ static int say_ready(uint32_t pid) {
     return worker_process_ready(&bench->worker, &frame, NULL);
 }
 
-static void the_launcher_gets_a_pipe_to_report_to(void **state) {
+static void assert_launcher_was_asked(enum control_what what) {
+    struct control_message message;
+    size_t count;
+
+    assert_int_equal(io_receive_message(bench->launcher, &message, sizeof message, NULL,
+                                        0, &count, NULL),
+                     sizeof message);
+    assert_int_equal(message.what, what);
+}
+
+static void the_launcher_gets_a_socket_to_report_to(void **state) {
     char byte;
 
     (void)state;
@@ -138,7 +149,10 @@ static void a_worker_need_not_be_a_child(void **state) {
     assert_int_equal(bench->worker.state, WORKER_IDLE);
     assert_int_equal(bench->worker.pid, worker);
     assert_false(worker_process_has_ended(&bench->worker, viv_now()));
-    worker_process_interrupt(&bench->worker);
+    /* Whose child it is, interrupts it. */
+    worker_process_interrupt(&bench->worker, &bench->own);
+    assert_launcher_was_asked(CONTROL_INTERRUPT_WORKER);
+    assert_int_equal(kill(worker, SIGINT), 0);
     assert_true(worker_process_has_ended(&bench->worker, viv_after_ms(60000)));
 }
 
@@ -176,23 +190,13 @@ static void report(int status) {
                      sizeof status);
 }
 
-static void assert_launcher_was_asked(void) {
-    struct control_message message;
-    size_t count;
-
-    assert_int_equal(io_receive_message(bench->launcher, &message, sizeof message, NULL,
-                                        0, &count, NULL),
-                     sizeof message);
-    assert_int_equal(message.what, CONTROL_END_WORKER);
-}
-
 static struct worker_end end_of(int exit_status, int number) {
     struct worker_end end;
 
     ask();
     report(status_of(exit_status, number));
     assert_int_equal(worker_process_end(&bench->worker, &bench->own, &end, NULL), 0);
-    assert_launcher_was_asked();
+    assert_launcher_was_asked(CONTROL_END_WORKER);
     worker_process_forget(&bench->worker);
     assert_int_equal(bench->worker.report, -1);
     for (int i = 0; i < FD_COUNT; i++)
@@ -276,7 +280,7 @@ static void without_a_launcher_nobody_can_tell(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(the_launcher_gets_a_pipe_to_report_to),
+        TEST(the_launcher_gets_a_socket_to_report_to),
         TEST(a_failed_request_leaves_nothing),
         TEST(a_worker_need_not_be_a_child),
         TEST(a_worker_must_be_there),
