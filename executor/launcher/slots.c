@@ -115,9 +115,10 @@ static uint64_t count(const struct slots *slots, enum slot_state state) {
 void slots_prepare(struct slots *slots, uint64_t wanted) {
     uint64_t there = count(slots, SLOT_FREE) + count(slots, SLOT_ASKED);
 
-    for (uint32_t i = 0; i < slots->count && there < wanted; i++) {
+    for (uint32_t i = 0; i < slots->count; i++) {
         struct slot *slot = &slots->all[i];
-        if (slot->state != SLOT_UNPREPARED || viv_now() < slot->not_before)
+        if (slot->state != SLOT_UNPREPARED || viv_now() < slot->not_before ||
+            (there >= wanted && !slot->used))
             continue;
         /* When the janitor has enough to do, the rest is asked for later. */
         if (ask(slots->source.fd, i, NULL))
@@ -138,5 +139,5 @@ int64_t slots_take(struct slots *slots) {
 
 void slots_give_back(struct slots *slots, uint32_t slot) {
     close(slots->all[slot].folder);
-    slots->all[slot] = (struct slot){.state = SLOT_UNPREPARED};
+    slots->all[slot] = (struct slot){.state = SLOT_UNPREPARED, .used = true};
 }

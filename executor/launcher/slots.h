@@ -22,7 +22,8 @@ enum slot_state { SLOT_UNPREPARED, SLOT_ASKED, SLOT_FREE, SLOT_TAKEN };
 
 struct slot {
     enum slot_state state;
-    int folder;          /* while it is FREE or TAKEN */
+    bool used;  /* and not yet emptied: that does not wait for the next session */
+    int folder; /* while it is FREE or TAKEN */
     viv_time not_before; /* of the next attempt to prepare it */
 };
 
@@ -44,7 +45,8 @@ int slots_ask(int socket, uint32_t slot, struct viv_error *err);
 int slots_init(struct slots *slots, int socket, uint32_t count, struct event_loop *loop,
                struct viv_error *err);
 
-/* Sees to it that so many are free soon, as far as there are any. */
+/* Sees to it that so many are free soon, as far as there are any, and that those that were
+ * given back are emptied. */
 void slots_prepare(struct slots *slots, uint64_t wanted);
 
 /* The number of a free slot, which is taken now; -1 when none is. */

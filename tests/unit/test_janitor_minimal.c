@@ -118,7 +118,7 @@ static void the_folder_of_slots_is_made(void **state) {
     start(&janitor, ISOLATION_MINIMAL, path);
     close(prepared(&janitor, 0));
     assert_int_equal(stat(path, &status), 0);
-    assert_int_equal(status.st_mode, S_IFDIR | 0711);
+    assert_int_equal(status.st_mode, S_IFDIR | 0700);
     assert_int_equal(stop(&janitor), 0);
     scratch_remove(&scratch);
 }
