@@ -155,4 +155,5 @@ def sources(*folders):
 def events():
     """The names of all events of the services' log."""
     text = "".join(path.read_text("utf-8") for path in sources("fcgi-app", "executor", "common"))
-    return set(re.findall(r'\bviv_log(?:_failure)?\([^"]*?,\s*"(\w+)"', text))
+    # stop() of the launcher is given the event that it logs
+    return set(re.findall(r'\b(?:viv_log(?:_failure)?|stop)\([^"]*?,\s*"(\w+)"', text))
