@@ -25,6 +25,13 @@ static bool is_beyond(const struct session_use *use, uint64_t bytes, uint64_t in
     return use->bytes > bytes || use->inodes > inodes;
 }
 
+bool disk_watch_has_room(const struct disk_watch *watch) {
+    if (isolation_has_namespaces(watch->own->tier))
+        return true;
+    struct session_use use = measure(watch);
+    return !is_beyond(&use, watch->most_bytes, watch->most_inodes);
+}
+
 void disk_watch_begin(struct disk_watch *watch) {
     viv_time soon = viv_after_ms(LOOK_MS);
 

@@ -26,6 +26,9 @@ enum disk_verdict {
 void disk_watch_init(struct disk_watch *watch, const struct supervisor_descriptors *own,
                      const struct settings *settings);
 
+/* Whether the session is within its limits; true where the kernel sees to that. */
+bool disk_watch_has_room(const struct disk_watch *watch);
+
 /* Code begins to run. */
 void disk_watch_begin(struct disk_watch *watch);
 

@@ -41,6 +41,9 @@ void supervisor_start_call(struct supervisor *self) {
     struct viv_error err;
     const struct worker_call worker_call = call_for_worker(call);
 
+    /* What was sent is in the home already, though under no name of its own. */
+    if (call->upload.count > 0 && !disk_watch_has_room(&self->disk))
+        upload_refuse_for_room(&call->upload);
     if (upload_commit(&call->upload)) {
         refuse_call(self);
         return;

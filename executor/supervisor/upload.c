@@ -32,6 +32,10 @@ static void refuse(struct upload *upload, uint32_t file, int error) {
                                           : SESSION_NOT_WRITTEN;
 }
 
+void upload_refuse_for_room(struct upload *upload) {
+    refuse(upload, upload->count - 1, ENOSPC);
+}
+
 /* The folder that files are written to: in the home, for a rename stays within one file
  * system, under a name that is not there yet. */
 static int make_staging(struct upload *upload) {

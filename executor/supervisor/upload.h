@@ -33,6 +33,9 @@ void upload_open(struct upload *upload, struct slice name);
 /* Writes to the file that was opened last. */
 void upload_write(struct upload *upload, struct slice data);
 
+/* There is no room for the last file. */
+void upload_refuse_for_room(struct upload *upload);
+
 /* Puts all files in place. Returns -1 with `refused` filled, and the home as it was; but
  * a thread of the session that puts something in the way after all was checked can make
  * it fail with a part of the files in place. */

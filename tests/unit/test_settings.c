@@ -9,8 +9,7 @@
 #include "common/log.h"
 #include "common/settings.h"
 
-#define ARGUMENTS_MAX 8
-
+#define ARGUMENTS_MAX  8
 #define IN_A_RUN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 struct run {
