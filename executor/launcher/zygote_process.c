@@ -187,7 +187,9 @@ int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *requ
 
     request->address_space = zygote->fresh_size + settings->session_memory;
     request->file_size = settings->session_disk;
-    request->threads = settings->session_threads + RESERVED_THREADS;
+    /* The supervisor is of the worker's user only where all are. */
+    request->threads =
+        settings->session_threads + RESERVED_THREADS - (tier == ISOLATION_CONFINED);
     /* The one user of ISOLATION_MINIMAL has all sessions and the services: there
      * RLIMIT_NPROC bounds them together. */
     if (tier == ISOLATION_MINIMAL)

@@ -5,19 +5,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "common/bytes.h"
 #include "executor/control.h"
 
 #define TMP_INODES 1024
 #define SHM_SIZE   (1U << 20)
 #define SHM_INODES 64
-#define DISK_BLOCK 512 /* of st_blocks: stat(3type) */
-#define DEPTH_MAX  128 /* folders below one another: each is a descriptor meanwhile */
+#define DISK_BLOCK 512                 /* of st_blocks: stat(3type) */
+#define DEPTH_MAX  64                  /* folders that are open at a time */
 #define LOOK_INTO  (S_IRUSR | S_IXUSR) /* what it takes of a folder's mode */
 
 static const char *const in_own_root[SESSION_FOLDER_COUNT] = {
@@ -93,23 +95,19 @@ static void give_up_counting(struct counting *counting) {
     counting->use.inodes = counting->most_inodes + 1;
 }
 
-static void enter(struct counting *counting, int parent, const char *name) {
-    /* Deeper than anybody needs, and deeper than descriptors reach. */
-    if (counting->depth == DEPTH_MAX) {
-        give_up_counting(counting);
-        return;
-    }
+/* Opens a folder to read it. NULL for one that is gone, or is none any more: there is
+ * nothing in it. */
+static DIR *open_folder(struct counting *counting, int parent, const char *name) {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-    if (folder) {
-        counting->open[counting->depth++] = folder;
-        return;
-    }
+
+    if (folder)
+        return folder;
     if (fd >= 0)
         close(fd);
-    /* One that is gone, or is none any more, has nothing in it. */
     if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP))
         give_up_counting(counting);
+    return NULL;
 }
 
 /* Code may have taken the right to look into its folder from its own user, who is ours, too.
@@ -124,30 +122,116 @@ static bool reveal(const struct counting *counting, int parent, const char *name
             errno == ENOENT);
 }
 
-/* One name of the innermost folder. */
-static void count(struct counting *counting, const char *name) {
-    int folder = dirfd(counting->open[counting->depth - 1]);
+/* One name of a folder; true if it is a folder, too, that can be looked into. */
+static bool count(struct counting *counting, int folder, const char *name) {
     struct stat status;
 
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return;
+        return false;
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW)) {
         if (errno != ENOENT)
             give_up_counting(counting);
-        return;
+        return false;
     }
     counting->use.inodes++;
-    if (S_ISDIR(status.st_mode)) {
-        counting->use.bytes += (uint64_t)status.st_blocks * DISK_BLOCK;
-        if (reveal(counting, folder, name, status.st_mode))
-            enter(counting, folder, name);
-        else
-            give_up_counting(counting);
-    } else if (status.st_nlink > 0) {
+    if (!S_ISDIR(status.st_mode)) {
         /* Each of its names will be found. */
-        counting->use.bytes +=
-            (uint64_t)status.st_blocks * DISK_BLOCK / (uint64_t)status.st_nlink;
+        if (status.st_nlink > 0)
+            counting->use.bytes +=
+                (uint64_t)status.st_blocks * DISK_BLOCK / (uint64_t)status.st_nlink;
+        return false;
     }
+    counting->use.bytes += (uint64_t)status.st_blocks * DISK_BLOCK;
+    if (reveal(counting, folder, name, status.st_mode))
+        return true;
+    give_up_counting(counting);
+    return false;
+}
+
+static bool is_done(const struct counting *counting) {
+    return counting->use.inodes > counting->most_inodes;
+}
+
+/* ---- far down, where descriptors do not reach: one folder is open, and back up goes by
+ * its "..", to the place where it was left ---- */
+
+struct level {
+    dev_t device;
+    ino_t inode;
+    long place; /* telldir(3) */
+};
+
+struct descent {
+    DIR *folder;
+    struct level *above;
+    size_t depth, capacity;
+};
+
+static void go_down(struct counting *counting, struct descent *descent,
+                    const char *name) {
+    struct stat status;
+    long place = telldir(descent->folder);
+    DIR *below = open_folder(counting, dirfd(descent->folder), name);
+
+    if (!below)
+        return;
+    if (descent->depth == descent->capacity) {
+        descent->capacity = descent->capacity ? 2 * descent->capacity : 64;
+        descent->above =
+            viv_xrealloc(descent->above, descent->capacity * sizeof *descent->above);
+    }
+    if (fstat(dirfd(descent->folder), &status))
+        give_up_counting(counting);
+    descent->above[descent->depth++] =
+        (struct level){status.st_dev, status.st_ino, place};
+    closedir(descent->folder);
+    descent->folder = below;
+}
+
+/* Returns false at the top, or when code has moved the folder elsewhere. */
+static bool go_up(struct counting *counting, struct descent *descent) {
+    struct stat status;
+
+    if (descent->depth == 0)
+        return false;
+    const struct level *level = &descent->above[--descent->depth];
+    DIR *above = open_folder(counting, dirfd(descent->folder), "..");
+    if (!above)
+        return false;
+    closedir(descent->folder);
+    descent->folder = above;
+    if (fstat(dirfd(above), &status) || status.st_dev != level->device ||
+        status.st_ino != level->inode) {
+        give_up_counting(counting);
+        return false;
+    }
+    seekdir(above, level->place);
+    return true;
+}
+
+static void count_deep(struct counting *counting, DIR *folder) {
+    struct descent descent = {.folder = folder};
+
+    while (!is_done(counting)) {
+        struct dirent *found = readdir(descent.folder);
+        if (found && count(counting, dirfd(descent.folder), found->d_name))
+            go_down(counting, &descent, found->d_name);
+        else if (!found && !go_up(counting, &descent))
+            break;
+    }
+    closedir(descent.folder);
+    free(descent.above);
+}
+
+/* ---- from the top ---- */
+
+static void enter(struct counting *counting, int parent, const char *name) {
+    DIR *folder = open_folder(counting, parent, name);
+
+    if (folder && counting->depth == DEPTH_MAX)
+        count_deep(counting, folder);
+    else if (folder)
+        counting->open[counting->depth++] = folder;
 }
 
 static void count_all(struct counting *counting, int folder) {
@@ -158,13 +242,12 @@ static void count_all(struct counting *counting, int folder) {
         give_up_counting(counting);
     enter(counting, folder, ".");
     while (counting->depth > 0) {
-        struct dirent *found = counting->use.inodes > counting->most_inodes
-                                   ? NULL
-                                   : readdir(counting->open[counting->depth - 1]);
-        if (found)
-            count(counting, found->d_name);
-        else
+        DIR *innermost = counting->open[counting->depth - 1];
+        struct dirent *found = is_done(counting) ? NULL : readdir(innermost);
+        if (!found)
             closedir(counting->open[--counting->depth]);
+        else if (count(counting, dirfd(innermost), found->d_name))
+            enter(counting, dirfd(innermost), found->d_name);
     }
 }
 

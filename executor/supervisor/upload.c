@@ -21,7 +21,9 @@ void upload_init(struct upload *upload, int home) {
 static void refuse(struct upload *upload, uint32_t file, int error) {
     bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
     bool in_the_way = error == ENOTDIR || error == EISDIR || error == ELOOP ||
-                      error == EEXIST || error == ENOTEMPTY;
+                      error == EEXIST || error == ENOTEMPTY ||
+                      /* a folder that its session may not write to */
+                      error == EACCES;
 
     if (upload->failed)
         return;

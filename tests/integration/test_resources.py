@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from support.must import only_a_quota_shows
 from support.program import program
 from support.together import in_background
 
@@ -128,6 +129,7 @@ def test_a_full_home_directory(session):
 
 
 def test_many_files_that_fill_it(session):
+    only_a_quota_shows("an error at the file that is too much")
     answer = session.exec(program("""
         i = 0
         while True:
@@ -149,6 +151,7 @@ def test_a_full_home_directory_is_no_matter_of_another_session(session, new_sess
 
 
 def test_countless_tiny_files(session):
+    only_a_quota_shows("an error at the file that is too much")
     answer = session.exec(program("""
         import os, shutil
         n = 0

@@ -28,7 +28,7 @@ BAD = [
 def test_a_bad_setting_ends_the_start_and_is_named(instance):
     instance.launch()
     assert instance.process.wait(60) not in (0, None)
-    (key,) = instance.settings
+    key = list(instance.settings)[-1]  # before it are those that the place needs
     assert key in instance.messages()
     assert list(instance.scratch.iterdir()) == []
 

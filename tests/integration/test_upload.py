@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from support.client import b64, exec_target, file_entries
+from support.must import only_a_quota_shows
 from support.processes import FCGI
 from support.program import program
 
@@ -116,6 +117,7 @@ def test_a_file_where_a_folder_is_needed_is_refused_and_nothing_has_run(session)
 
 
 def test_no_room_is_said_and_nothing_has_run(small_session):
+    only_a_quota_shows("where exactly the room ends")
     session = small_session
     session.exec(program("""
         f = open('big', 'wb')
@@ -133,6 +135,7 @@ def test_no_room_is_said_and_nothing_has_run(small_session):
 
 
 def test_no_room_for_another_name_is_said_too(small_session):
+    only_a_quota_shows("where exactly the room ends")
     session = small_session
     code = ("n = 0\ntry:\n    while True: open(f'f{n}', 'w').close(); n += 1\n"
             "except OSError: pass\nn")

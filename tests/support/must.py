@@ -22,3 +22,9 @@ def only_root_can(what):
 def few_can(reason):
     """Leave a test out, however the suite was asked for: most machines for it cannot show it."""
     pytest.skip(reason)
+
+
+def only_a_quota_shows(what):
+    """Leave a test out where the kernel does not bound the files of a session: others show that."""
+    if os.environ.get("VIVARIUM_TIER") in ("confined", "minimal"):
+        pytest.skip(f"only a quota shows {what}")
