@@ -59,7 +59,8 @@ class DevServer:
         self.settings = {**(self.tier.settings() if tier else {}), **settings}
         self.wanted_port = port
         self.home = pathlib.Path(tempfile.mkdtemp(
-            prefix="viv-", dir=self.tier.folder_of_scratch() if self.tier else None))
+            prefix="viv-", dir=self.tier and self.tier.folder_of_scratch(
+                self.settings.get("slots", 8))))
         self.scratch = self.home / "tmp"
         self.log = self.home / "log"
         self.scratch.mkdir()

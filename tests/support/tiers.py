@@ -19,6 +19,7 @@ TIERS = ("isolated", "isolated-user", "confined", "minimal")
 PROGRAMS = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote")
 MEMORY = "/dev/shm"
 MEMORY_NEEDED = 4 << 30  # bytes
+NAMES_NEEDED = 40000  # of each slot, with what its session may make
 UNSUITABLE = os.ST_NODEV | os.ST_NOEXEC
 PROFILE = "tests/support/container_profile"
 
@@ -62,15 +63,16 @@ class Tier:
             return {"slot_uid_base": random.randrange(1 << 20, 1 << 30, 1 << 13), "slots": 512}
         return {}
 
-    def folder_of_scratch(self):
-        """Where the files of an instance are to be; None for anywhere.
+    def folder_of_scratch(self, slots):
+        """Where the files of an instance with so many slots are to be; None for anywhere.
 
         The root of a slot has many thousand names, which come and go soonest in memory.
         """
         if self.isolation != "confined" or not os.path.isdir(MEMORY):
             return None
         status = os.statvfs(MEMORY)
-        roomy = status.f_bavail * status.f_frsize >= MEMORY_NEEDED
+        roomy = (status.f_bavail * status.f_frsize >= MEMORY_NEEDED
+                 and status.f_favail >= NAMES_NEEDED * (slots + 3))
         return MEMORY if roomy and not status.f_flag & UNSUITABLE else None
 
     def sources(self, folder):
