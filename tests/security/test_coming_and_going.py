@@ -31,7 +31,7 @@ SETTINGS = {
     "session_memory": "96M",
     "session_disk": "4M",
     "session_inodes": 500,
-    "slots": 40,
+    "slots": 36,
 }
 
 
@@ -133,7 +133,8 @@ def live(instance, number):
 
 def begin_as_many_as_there_will_be(instance):
     """What is made for a sandbox once, and then kept, is there afterwards."""
-    sessions = [instance.client.session(fresh_id()) for _ in range(ATTACKERS + AT_A_TIME)]
+    sessions = [instance.client.session(fresh_id())
+                for _ in range(SETTINGS["slots"] - SETTINGS["pool_size"])]
     for session in sessions:
         assert session.value("6 * 7") == 42
     for session in sessions:
@@ -144,11 +145,12 @@ def settled(instance):
     """What the instance holds when no session is left and nothing changes any more."""
     seen = []
 
-    def twice_the_same():
+    def three_times_the_same():
         seen.append(holdings(instance))
-        return seen[-1] if seen[-1] in seen[-2:-1] and not seen[-1]["active sessions"] else None
+        same = len(seen) > 2 and seen[-1] == seen[-2] == seen[-3]
+        return seen[-1] if same and not seen[-1]["active sessions"] else None
 
-    return eventually(twice_the_same, within=60, every=1)
+    return eventually(three_times_the_same, within=120, every=1)
 
 
 def test_nobody_notices_and_nothing_is_left(instance):
