@@ -155,7 +155,9 @@ void launcher_worker_answered(void *context, const struct spawn_reply *reply) {
     }
     if (!managed)
         return;
-    launcher_refuse_worker(managed, reply->failed);
+    /* One whose sandbox ends meanwhile is needed no more. */
+    if (managed->sandbox.state != SANDBOX_ENDING)
+        launcher_refuse_worker(managed, reply->failed);
     if (is_ours) {
         close_and_clear(&managed->sandbox.report);
         managed->sandbox.worker_asked = false;
