@@ -60,7 +60,7 @@ class Tier:
         if self.name == "minimal":
             return {"min_isolation": "minimal"}
         if self.name == "confined":  # instances side by side may not share users
-            return {"slot_uid_base": random.randrange(1 << 20, 1 << 30, 1 << 13), "slots": 512}
+            return {"slot_uid_base": random.randrange(1 << 20, 1 << 30, 1 << 13), "slots": 192}
         return {}
 
     def folder_of_scratch(self, slots):
