@@ -25,6 +25,6 @@ def few_can(reason):
 
 
 def only_a_quota_shows(what):
-    """Leave a test out where the kernel does not bound the files of a session: others show that."""
+    """Leave a test out where the kernel does not bound a session's files: others show that."""
     if os.environ.get("VIVARIUM_TIER") in ("confined", "minimal"):
         pytest.skip(f"only a quota shows {what}")
