@@ -149,6 +149,11 @@ static int add_rules(int ruleset, const struct rule *rules, size_t count, int ab
 static int add_shown(int ruleset, int abi, struct viv_error *err) {
     for (size_t i = 0; i < SESSION_ROOT_SHOWN; i++) {
         const struct rule rule = {session_root_shown[i].path, READ};
+        struct stat status;
+        /* A link such as /lib would open all of /usr/lib; what is needed of it is shown by
+         * its own name. */
+        if (lstat(rule.path, &status) == 0 && S_ISLNK(status.st_mode))
+            continue;
         if (add_rule(ruleset, &rule, known_rights(abi), err))
             return -1;
     }
