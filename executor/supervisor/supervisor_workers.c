@@ -74,9 +74,9 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
     supervisor_ask_for_worker(self);
 }
 
-void supervisor_stop_worker(struct supervisor *self, enum session_outcome reason) {
+void supervisor_stop_worker(struct supervisor *self, enum session_outcome outcome) {
     if (self->worker.state == WORKER_IDLE || self->worker.state == WORKER_RUNNING)
-        supervisor_replace_worker(self, reason);
+        supervisor_replace_worker(self, outcome);
 }
 
 /* The one answer that a running worker may give, with nothing behind it. */

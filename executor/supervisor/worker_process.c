@@ -57,7 +57,8 @@ int worker_process_ask(struct worker_process *worker,
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, report))
             return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
         worker->report = report[0];
-        fds[SPAWN_REPORT] = their_report = report[1];
+        their_report = report[1];
+        fds[SPAWN_REPORT] = their_report;
     }
     fds[SPAWN_CHANNEL] = their_channel;
     fds[SPAWN_STDOUT] = their_out;

@@ -47,7 +47,7 @@ static pid_t start_other(uid_t own, uid_t acting) {
         close(stays[1]); /* what later ones inherit of it ends with them */
         become(own, acting);
         REQUIRE(write(there[1], "", 1) == 1);
-        _exit(read(stays[0], &byte, 1) != 0);
+        _exit(read(stays[0], &byte, 1) == 0 ? 0 : 1);
     }
     REQUIRE(read(there[0], &byte, 1) == 1);
     close(there[0]);

@@ -66,10 +66,10 @@ void sandbox_clear(const struct sandbox *sandbox, const struct sandbox_setup *se
 }
 
 static int lowest_free(void) {
-    int fd = dup(STDERR_FILENO);
+    int fd = dup(STDERR_FILENO), lowest = fd;
 
     close(fd);
-    return fd;
+    return lowest;
 }
 
 static int run_trial(enum control_what what, struct viv_error *err) {
