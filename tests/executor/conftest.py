@@ -54,7 +54,7 @@ def _slots(tier):
     if tier != "confined":
         yield {}
         return
-    folder = tempfile.mkdtemp(prefix="viv-", dir=Tier(tier).folder_of_scratch())
+    folder = tempfile.mkdtemp(prefix="viv-", dir=Tier(tier).folder_of_scratch(32))
     yield {"slot_directory": folder}
     shutil.rmtree(folder)
 

@@ -112,7 +112,8 @@ class Executor:
         self.settings = {"preload": "none", "log_level": "debug",
                          **(self.tier.settings() if tier else {}), **settings}
         self.home = pathlib.Path(tempfile.mkdtemp(
-            prefix="viv-", dir=self.tier.folder_of_scratch() if tier else None))
+            prefix="viv-", dir=self.tier and self.tier.folder_of_scratch(
+                int(self.settings.get("slots", 32)))))
         self.path = self.home / "run" / "executor.sock"
         self.slots = pathlib.Path(settings.get("slot_directory", self.home / "slots"))
         self.log = self.home / "log"
