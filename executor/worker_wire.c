@@ -43,7 +43,8 @@ int worker_call_get(struct slice payload, struct worker_call *call, struct slice
     call->has_stdin = from[28] != 0;
     call->stdin_size = get_u32(from + 29);
     call->late_interrupt = from[33] != 0;
-    if ((uint64_t)call->code_size + call->stdin_size != payload.size - WORKER_CALL_SIZE)
+    if (from[28] & ~1 || from[33] & ~1 ||
+        (uint64_t)call->code_size + call->stdin_size != payload.size - WORKER_CALL_SIZE)
         return viv_fail(err, VIV_BAD_GATEWAY, "malformed CALL frame");
     *code = (struct slice){from + WORKER_CALL_SIZE, call->code_size};
     *standard_input = (struct slice){code->data + code->size, call->stdin_size};
