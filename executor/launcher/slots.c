@@ -27,6 +27,12 @@ static int receive(int socket, struct janitor_reply *reply, int *folder,
     ssize_t got =
         io_receive_message(socket, reply, sizeof *reply, folder, 1, &fd_count, err);
 
+    /* The message is there, its descriptor is not: as if the janitor had failed. */
+    if (got < 0 && err->code == VIV_CAPACITY) {
+        snprintf(reply->reason, sizeof reply->reason, "too many open files");
+        *folder = -1;
+        return 0;
+    }
     if (got < 0)
         return -1;
     if (fd_count == 0)

@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/cleanup.h"
@@ -214,6 +215,33 @@ static void a_failure_is_tried_again_after_a_pause(void **state) {
     assert_int_equal(slots_take(&bench->slots), 0);
 }
 
+/* Descriptors that run out are no reason to give the janitor up. */
+static void a_folder_that_finds_no_room_is_asked_for_again(void **state) {
+    const struct janitor_reply reply = {.slot = 0};
+    struct rlimit before, none;
+
+    (void)state;
+    slots_prepare(&bench->slots, 1);
+    assert_asked_for(0, 0);
+    int folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(folder >= 0);
+    say(&reply, sizeof reply, folder);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 3; /* all that are open stay open */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    turn();
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(folder);
+    assert_false(bench->slots.lost);
+    assert_string_equal(bench->slots.reason, "too many open files");
+    bench->slots.all[0].not_before = 0;
+    slots_prepare(&bench->slots, 1);
+    assert_asked_for(0, 0);
+    prepared(0);
+    assert_int_equal(slots_take(&bench->slots), 0);
+}
+
 /* One slot that cannot be prepared, with what its last session left, does not hold up the
  * others. */
 static void another_slot_is_asked_for_in_place_of_a_failed_one(void **state) {
@@ -329,6 +357,7 @@ int main(void) {
         TEST(one_that_is_given_back_is_prepared_anew),
         TEST(an_answer_that_nobody_asked_for_is_dropped),
         TEST(a_failure_is_tried_again_after_a_pause),
+        TEST(a_folder_that_finds_no_room_is_asked_for_again),
         TEST(another_slot_is_asked_for_in_place_of_a_failed_one),
         TEST(the_reason_need_not_end),
         TEST(a_janitor_that_ends_is_lost),
