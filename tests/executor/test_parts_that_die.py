@@ -11,7 +11,7 @@ import pytest
 from support import wires
 from support.executor import AS_IT_IS, NOBODY, Refused
 from support.must import only_root_can
-from support.processes import find
+from support.processes import all_gone, find
 from support.together import at_once, eventually, in_background
 from support.wires import ATTACH, CRASHED, RAN, TIMED_OUT
 
@@ -21,15 +21,6 @@ pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
 def kill(process, number=signal.SIGKILL):
     """Send a signal to a process that is there."""
     os.kill(process.pid, number)
-
-
-def all_gone(members):
-    """True once none of the processes is there, not even as a zombie."""
-    for each in members:
-        now = find(each.pid)
-        if now is not None and now.started == each.started:
-            return False
-    return True
 
 
 def works(executor):

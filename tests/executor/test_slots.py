@@ -9,22 +9,13 @@ import pytest
 
 from support import wires
 from support.executor import Refused
-from support.processes import everything, find
+from support.processes import all_gone, everything
 from support.program import program
 from support.together import at_once, eventually, in_background
 
 pytestmark = pytest.mark.tiers("confined", "minimal")
 
 WRITABLE = {"confined": ("home/earth", "tmp", "dev/shm"), "minimal": ("home", "tmp", "shm")}
-
-
-def all_gone(members):
-    """True once none of the processes is there, not even as a zombie."""
-    for each in members:
-        now = find(each.pid)
-        if now is not None and now.started == each.started:
-            return False
-    return True
 
 
 def refusal(executor):

@@ -141,3 +141,12 @@ def reap(pid):
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
         pass
+
+
+def all_gone(members):
+    """True once none of the processes is there, not even as a zombie."""
+    for each in members:
+        now = find(each.pid)
+        if now is not None and now.started == each.started:
+            return False
+    return True
