@@ -28,3 +28,9 @@ def only_a_quota_shows(what):
     """Leave a test out where the kernel does not bound a session's files: others show that."""
     if os.environ.get("VIVARIUM_TIER") in ("confined", "minimal"):
         pytest.skip(f"only a quota shows {what}")
+
+
+def not_with_slots(why):
+    """Leave a test out where sessions live in slots, for a reason that is not a fault of theirs."""
+    if os.environ.get("VIVARIUM_TIER") in ("confined", "minimal"):
+        pytest.skip(why)
