@@ -31,6 +31,6 @@ def only_a_quota_shows(what):
 
 
 def not_with_slots(why):
-    """Leave a test out where sessions live in slots, for a reason that is not a fault of theirs."""
+    """Leave a test out where sessions live in slots, for what these do otherwise, and may."""
     if os.environ.get("VIVARIUM_TIER") in ("confined", "minimal"):
         pytest.skip(why)
