@@ -51,7 +51,11 @@ def count_tap(path, count):
                 count.failed.append(name)
             else:
                 count.passed += 1
-    passed = ":test-result: PASS" in path.with_suffix(".trs").read_text()
+    verdict = path.with_suffix(".trs").read_text()
+    if ":test-result: SKIP" in verdict and seen == 0:  # a build in which it can show nothing
+        count.skipped.append(path.stem)
+        return
+    passed = ":test-result: PASS" in verdict
     if len(count.failed) == failed_before and (not passed or seen != planned or seen == 0):
         count.failed.append(f"{path.stem} (ended early)")
 

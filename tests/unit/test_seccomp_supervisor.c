@@ -133,9 +133,11 @@ static void channels_are_served(void **state) {
 static int handle_worker(void *context) {
     siginfo_t info;
     int status;
-    pid_t worker = fork();
 
     (void)context;
+    /* A job in the background of a shell has it ignored, and its children, too. */
+    signal(SIGINT, SIG_DFL);
+    pid_t worker = fork();
     REQUIRE(worker >= 0);
     if (worker == 0)
         for (;;)

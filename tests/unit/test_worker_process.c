@@ -69,13 +69,14 @@ static void close_all(const int fds[SPAWN_CGROUP]) {
 
 /* Forks a worker that keeps its ends and waits to be killed, or ends with a status. */
 static pid_t fork_worker(const int fds[SPAWN_CGROUP], int status) {
+    /* A job in the background of a shell has it ignored, and its children at first. */
+    signal(SIGINT, SIG_DFL);
     pid_t child = fork();
 
     REQUIRE(child >= 0);
     if (child == 0) {
         if (status >= 0)
             _exit(status);
-        signal(SIGINT, SIG_DFL); /* a job in the background of a shell has it ignored */
         for (;;)
             pause();
     }
