@@ -119,9 +119,15 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
         .user = slot_supervisor_uid(setup->settings, sandbox->slot),
         .worker_user = slot_worker_uid(setup->settings, sandbox->slot),
     };
-    sandbox->pid = cgroup.supervisor >= 0
-                       ? make_process_in(setup->tier, cgroup.supervisor)
-                       : make_process(setup->tier);
+    bool is_in_cgroup = cgroup.supervisor >= 0;
+    if (is_in_cgroup)
+        sandbox->pid = make_process_in(setup->tier, cgroup.supervisor);
+    /* The filters of containers know no clone3(2), Linux before 5.7 no such flag of it. */
+    if (is_in_cgroup && sandbox->pid < 0 &&
+        (errno == ENOSYS || errno == EINVAL || errno == E2BIG))
+        is_in_cgroup = false;
+    if (!is_in_cgroup)
+        sandbox->pid = make_process(setup->tier);
     if (sandbox->pid == 0)
         supervisor_main(&start);
     if (sandbox->pid < 0) {
@@ -131,7 +137,9 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
         return -1;
     }
     sandbox->control = control;
-    if (release(sandbox, setup, err)) {
+    if ((cgroup.supervisor >= 0 && !is_in_cgroup &&
+         cgroups_enter_supervisor(setup->cgroups, sandbox->slot, sandbox->pid, err)) ||
+        release(sandbox, setup, err)) {
         sandbox_kill(sandbox);
         waitpid(sandbox->pid, NULL, 0);
         sandbox_clear(sandbox, setup);
