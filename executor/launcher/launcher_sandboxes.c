@@ -30,8 +30,13 @@ unsigned launcher_count(const struct launcher *launcher, enum sandbox_state stat
 /* ---- their life ---- */
 
 void launcher_end_sandbox(struct managed_sandbox *managed) {
+    const struct cgroups *cgroups = managed->launcher->setup.cgroups;
+
     managed->sandbox.state = SANDBOX_ENDING;
     sandbox_kill(&managed->sandbox);
+    /* A worker that is on its way into the PID namespace, too. */
+    if (cgroups_used(cgroups))
+        cgroups_kill(cgroups, managed->sandbox.slot);
 }
 
 static void forget(struct managed_sandbox *managed) {
