@@ -5,7 +5,8 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md")])
+PAGES = sorted(page for places in ("*.md", "docs/*.md", "*/README.md", "contrib/*/*.md")
+               for page in ROOT.glob(places))
 
 _HEADING = re.compile(r"(#+) +(.*)")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -5,6 +5,8 @@ import shlex
 
 import pytest
 
+from support import examples
+
 SIMPLE = r"""
 curl -s -X POST "http://localhost:3080/exec?sessionId=default" \
   -H "Content-Type: application/json" \
@@ -158,3 +160,14 @@ def test_the_limitations(skilled, session_id, attempt, kinds):
     session.exec("kept = 41")
     assert session.exec(attempt).error_type in kinds
     assert session.value("kept + 1") == 42
+
+
+# contrib/skill/SKILL.md, which says more than this, from its first example to the last
+
+def test_the_examples_of_the_skill_are_answered_as_shown(start, tmp_path):
+    instance = start()
+    found = examples.calls("contrib/skill/SKILL.md")
+    assert len(found) > 7
+    for example in found:
+        examples.check(example, f"http://127.0.0.1:{instance.port}", tmp_path)
+    assert (tmp_path / "figure_1.png").read_bytes().startswith(b"\x89PNG")
