@@ -8,6 +8,8 @@
 
 #include "common/cleanup.h"
 #include "common/command_line.h"
+#include "common/log.h"
+#include "common/service_notify.h"
 #include "executor/launcher/check.h"
 #include "executor/launcher/keeper.h"
 #include "executor/launcher/tier_choice.h"
@@ -68,6 +70,8 @@ static void wipe_environment(void) {
 int main(int argument_count, char **arguments) {
     CLEANUP(settings_clear) struct settings settings;
     struct flags flags = {.zygote = VIVARIUM_ZYGOTE};
+    struct service_notify manager;
+    struct viv_error err;
     const struct command_line line = {
         .program = "vivarium-executor",
         .version = PACKAGE_VERSION,
@@ -84,6 +88,8 @@ int main(int argument_count, char **arguments) {
 
     if (status >= 0)
         return status;
+    if (service_notify_open(&manager, &err))
+        viv_log_failure(VIV_LOG_WARNING, "service_manager_not_told", err.message, NULL);
     wipe_environment();
     if (flags.check)
         return check_host(&settings, flags.json);
@@ -92,5 +98,5 @@ int main(int argument_count, char **arguments) {
         fprintf(stderr, "vivarium-executor: cannot open %s: %m\n", flags.zygote);
         return EX_UNAVAILABLE;
     }
-    return keeper_run(&settings, program);
+    return keeper_run(&settings, program, &manager);
 }

@@ -20,6 +20,7 @@
 #include "common/command_line.h"
 #include "common/descriptors.h"
 #include "common/log.h"
+#include "common/service_notify.h"
 #include "common/settings.h"
 #include "fcgi-app/adoption.h"
 #include "fcgi-app/app.h"
@@ -70,7 +71,7 @@ static void expire_sessions(struct app *app) {
 
 /* Returns the signal that asks for the end. */
 static int work_until_signal(struct app *app, struct adoption *adoption,
-                             const sigset_t *signals) {
+                             struct service_notify *manager, const sigset_t *signals) {
     const struct timespec tick = {.tv_sec = TICK_MS / 1000};
 
     for (;;) {
@@ -81,6 +82,9 @@ static int work_until_signal(struct app *app, struct adoption *adoption,
             continue;
         expire_sessions(app);
         adoption_tick(adoption, app, viv_now());
+        /* Behind the work: it needs the lock over all sessions, and the executor's answers
+         * in time. */
+        service_notify_beat(manager, viv_now());
     }
 }
 
@@ -90,7 +94,8 @@ static int fail(const struct viv_error *err) {
 }
 
 /* From the threads' start to their end. */
-static int serve(struct app *app, struct listener *listener, const sigset_t *signals) {
+static int serve(struct app *app, struct listener *listener,
+                 struct service_notify *manager, const sigset_t *signals) {
     struct adoption adoption = {.done = false};
     struct server server;
     struct viv_error err;
@@ -100,7 +105,9 @@ static int serve(struct app *app, struct listener *listener, const sigset_t *sig
         return fail(&err);
     viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" threads=%" PRIu64, listener->path,
             app->settings->threads);
-    int number = work_until_signal(app, &adoption, signals);
+    service_notify_tell(manager, "READY=1");
+    int number = work_until_signal(app, &adoption, manager, signals);
+    service_notify_tell(manager, "STOPPING=1");
     viv_log(VIV_LOG_INFO, "stopping", "signal=%d", number);
     sessions_stop(app->sessions);
     if (!server_stop(&server, viv_after_ms((int64_t)app->settings->stop_timeout))) {
@@ -113,6 +120,7 @@ static int serve(struct app *app, struct listener *listener, const sigset_t *sig
 }
 
 static int run(const struct settings *settings) {
+    struct service_notify manager;
     struct listener listener;
     struct app app;
     struct viv_error err;
@@ -122,16 +130,19 @@ static int run(const struct settings *settings) {
     descriptors_raise_limit();
     json_object_seed(0);
     sigset_t signals = block_signals();
+    if (service_notify_open(&manager, &err))
+        viv_log_failure(VIV_LOG_WARNING, "service_manager_not_told", err.message, NULL);
     if (app_init(&app, settings, &err))
         return fail(&err);
     int status;
     if (fastcgi_set_up(&err) || listener_open(&listener, settings->listen, &err)) {
         status = fail(&err);
     } else {
-        status = serve(&app, &listener, &signals);
+        status = serve(&app, &listener, &manager, &signals);
         listener_close(&listener);
     }
     app_clear(&app);
+    service_notify_close(&manager);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -30,6 +31,7 @@
 
 struct keeper {
     const struct settings *settings;
+    const struct service_notify *manager;
     uid_t client; /* that may connect, besides root and our own user */
     int listening;
     int signals; /* signalfd */
@@ -98,17 +100,39 @@ static bool has_ended(pid_t child) {
            ended.si_pid == child;
 }
 
+/* What the launcher says of itself goes on to the service manager: a beat is one of both
+ * loops. Its end is not told here, but by SIGCHLD. */
+static bool listen_to_launcher(const struct keeper *keeper) {
+    char state[64], word = 0;
+    size_t fd_count;
+    struct viv_error err;
+    ssize_t got = io_receive_message(keeper->launcher.socket, &word, sizeof word, NULL, 0,
+                                     &fd_count, &err);
+
+    if (got == sizeof word && word == LAUNCHER_WORKS)
+        service_notify_tell(keeper->manager, "WATCHDOG=1");
+    if (got == sizeof word && word == LAUNCHER_READY) {
+        snprintf(state, sizeof state, "READY=1\nSTATUS=isolation: %s",
+                 isolation_name(keeper->choice.tier));
+        service_notify_tell(keeper->manager, state);
+    }
+    return got > 0 || (got < 0 && err.code == VIV_UNAVAILABLE);
+}
+
 /* Serves until a signal asks to stop (NULL) or a part has ended, which it returns. */
 static const char *serve(const struct keeper *keeper) {
     struct pollfd watched[] = {{keeper->signals, POLLIN, 0},
-                               {keeper->listening, POLLIN, 0}};
+                               {keeper->listening, POLLIN, 0},
+                               {keeper->launcher.socket, POLLIN, 0}};
     struct signalfd_siginfo info;
 
     for (;;) {
-        if (poll(watched, 2, -1) < 0 && errno != EINTR)
+        if (poll(watched, 3, -1) < 0 && errno != EINTR)
             return "poll failed";
         if (watched[1].revents)
             accept_client(keeper);
+        if (watched[2].revents && !listen_to_launcher(keeper))
+            watched[2].fd = -1; /* passed over by poll(2) */
         if (!watched[0].revents ||
             read(keeper->signals, &info, sizeof info) != sizeof info)
             continue;
@@ -147,10 +171,11 @@ static void stop_parts(struct keeper *keeper) {
 }
 
 static int start_launcher(struct keeper *keeper, int program, struct viv_error *err) {
-    const struct launcher_start start = tier_launcher_start(&keeper->choice, program);
-    const int unwanted[] = {keeper->listening, keeper->signals};
+    struct launcher_start start = tier_launcher_start(&keeper->choice, program);
+    const int unwanted[] = {keeper->listening, keeper->signals, keeper->manager->fd};
 
-    if (launcher_process_start(&keeper->launcher, &start, unwanted, 2, err))
+    start.beat_ms = keeper->manager->beat_ms;
+    if (launcher_process_start(&keeper->launcher, &start, unwanted, 3, err))
         return -1;
     /* The janitor's socket is the launcher's now: its end is the launcher's end. */
     close_and_clear(&keeper->choice.to_janitor);
@@ -172,15 +197,17 @@ static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
         listen_socket_open(keeper->settings->executor_socket, keeper->client, err);
     if (keeper->listening < 0)
         return -1;
-    const int unwanted[] = {keeper->listening, keeper->signals};
-    if (tier_choose(&keeper->choice, keeper->settings, program, unwanted, 2, err) ||
+    const int unwanted[] = {keeper->listening, keeper->signals, keeper->manager->fd};
+    if (tier_choose(&keeper->choice, keeper->settings, program, unwanted, 3, err) ||
         start_launcher(keeper, program, err))
         return -1;
     return confine_to_capabilities(geteuid() == 0 ? BIT(CAP_KILL) : 0, err);
 }
 
-int keeper_run(const struct settings *settings, int program) {
+int keeper_run(const struct settings *settings, int program,
+               const struct service_notify *manager) {
     struct keeper keeper = {.settings = settings,
+                            .manager = manager,
                             .listening = -1,
                             .signals = -1,
                             .choice = {.to_janitor = -1, .cgroups = cgroups_none()},
@@ -194,6 +221,7 @@ int keeper_run(const struct settings *settings, int program) {
         tier_log(&keeper.choice);
         viv_log(VIV_LOG_INFO, "executor_started", "socket=%s", settings->executor_socket);
         const char *ended = serve(&keeper);
+        service_notify_tell(manager, "STOPPING=1");
         viv_log_failure(ended ? VIV_LOG_ERROR : VIV_LOG_INFO, "executor_stops",
                         ended ? ended : "asked to", NULL);
         status = ended ? EXIT_FAILURE : EXIT_SUCCESS;

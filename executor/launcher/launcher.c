@@ -74,6 +74,21 @@ static void keeper_says(struct event_source *source) {
     }
 }
 
+/* A keeper that does not read has ended, or will be found not to work. */
+void launcher_tell_keeper(const struct launcher *launcher, char word) {
+    io_send_message(launcher->keeper.fd, &word, sizeof word, NULL, 0, NULL);
+}
+
+static viv_time tell_that_it_works(struct launcher *launcher, viv_time now) {
+    if (launcher->beat_ms == 0)
+        return VIV_TIME_NEVER;
+    if (now >= launcher->beat_at) {
+        launcher_tell_keeper(launcher, LAUNCHER_WORKS);
+        launcher->beat_at = now + launcher->beat_ms * VIV_MS;
+    }
+    return launcher->beat_at;
+}
+
 /* ---- workers of a dead zygote ---- */
 
 /* Not while the next one owes an answer: the worker would be taken for a stranger. */
@@ -120,6 +135,7 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
                          .folder = start->folder,
                          .ordinary = start->ordinary},
         .weaker = start->weaker,
+        .beat_ms = start->beat_ms,
         .keeper = {start->keeper, keeper_says},
     };
     if (event_loop_init(&launcher->loop, err) || watch_children(launcher, err) ||
@@ -153,6 +169,7 @@ static viv_time keep_time(struct launcher *launcher) {
     launcher_watch_host(launcher);
     launcher_refill(launcher);
     next = earliest(next, launcher->host_at);
+    next = earliest(next, tell_that_it_works(launcher, now));
     return earliest(next, launcher_expire_waiting(launcher));
 }
 

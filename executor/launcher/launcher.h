@@ -8,6 +8,7 @@
 #define VIV_LAUNCHER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/settings.h"
 #include "executor/isolation.h"
@@ -24,10 +25,15 @@ struct launcher_start {
     const char *weaker;      /* why it is not a better one, or "" */
     struct cgroups *cgroups; /* without a subtree where none are used */
     bool ordinary;           /* the executor runs as an ordinary user */
+    int64_t beat_ms;         /* how often it tells that it works; 0: never */
     /* Without namespaces: */
     int janitor; /* SOCK_SEQPACKET to it: janitor.h */
     int folder;  /* of the zygote */
 };
+
+/* What it tells the keeper by that socket, in messages of one byte. */
+#define LAUNCHER_READY 'r' /* the first sandbox is: sessions can begin */
+#define LAUNCHER_WORKS 'w' /* its loop got round again */
 
 /* For a process that has entered its namespaces and the template root. Returns the exit
  * status when the keeper is gone and every child has been reaped. */

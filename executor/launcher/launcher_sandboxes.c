@@ -95,6 +95,8 @@ static uint32_t free_slot(const struct launcher *launcher) {
 static void became_ready(struct managed_sandbox *managed) {
     struct launcher *launcher = managed->launcher;
 
+    if (!launcher->proven)
+        launcher_tell_keeper(launcher, LAUNCHER_READY);
     launcher->proven = true;
     launcher->failures = 0;
     launcher->reason[0] = '\0';

@@ -61,12 +61,17 @@ struct launcher {
     bool proven;       /* a sandbox has become ready since the start */
     int failures;      /* of starting sandboxes, in a row */
     viv_time start_at; /* no sandbox is started before it */
+    int64_t beat_ms;   /* how often the keeper is told that we work; 0: never */
+    viv_time beat_at;
     viv_time host_at;  /* of the next look at the host's memory and disk */
     bool memory_short; /* at the last look; the sandboxes were asked for their files */
     bool disk_short;   /* the same */
     bool stopping;
     char reason[VIV_ERROR_MESSAGE_MAX]; /* why sandboxes cannot be started, or "" */
 };
+
+/* Tells the keeper one of the words of launcher.h. */
+void launcher_tell_keeper(const struct launcher *launcher, char word);
 
 /* Takes a connection over. */
 void launcher_add_client(struct launcher *launcher, int fd);
