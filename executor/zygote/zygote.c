@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -132,6 +133,10 @@ int main(int argument_count, char **arguments) {
     struct viv_error err;
     int tier = argument_count == 5 ? isolation_of_name(arguments[3]) : -1;
 
+    if (argument_count == 2 && strcmp(arguments[1], "--version") == 0) {
+        puts("vivarium-zygote " PACKAGE_VERSION);
+        return EXIT_SUCCESS;
+    }
     if (tier < 0) {
         fprintf(stderr, "vivarium-zygote is started by vivarium-executor.\n");
         return EXIT_FAILURE;
