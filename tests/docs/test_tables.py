@@ -208,6 +208,32 @@ def test_the_ladder_of_time_outs():
     assert shown[-3:] == sorted(set(shown[-3:]))
 
 
+def seconds(key):
+    """The default of a setting in seconds."""
+    return int({each.key: each.default for each in sources.settings()}[key].removesuffix("s"))
+
+
+def test_what_stands_around_a_call():
+    lines = markdown.rows(markdown.section(markdown.read(OPERATIONS), "Time-outs"))
+    total = next(int(cells[0]) for cells in lines if cells[1] == "the sum")
+    text = " ".join(markdown.read(OPERATIONS).split())
+    assert f"what stands around it, {total - seconds('max_exec_timeout')} s here" in text
+    assert f"running calls have `stop_timeout`, {seconds('stop_timeout')} s" in text
+    proxy = re.search(r'"read-timeout" => (\d+)', markdown.section(markdown.read(OPERATIONS),
+                      "Behind a lighttpd that is there already"))[1]
+    assert f"the lighttpd below waits {proxy} s" in text and int(proxy) > total
+
+
+def test_the_most_memory_that_there_can_be():
+    defaults = {each.key: each.default for each in sources.settings()}
+    mib = {"M": 1, "G": 1024}
+    size = {key: int(defaults[key][:-1]) * mib[defaults[key][-1]]
+            for key in ("session_memory", "session_disk")}
+    session = size["session_memory"] + size["session_disk"] * 5 // 4 + 6
+    text = markdown.section(markdown.read(OPERATIONS), "Sizing")
+    assert f"is {defaults['max_sessions']} x {session:,} MiB and more" in text
+
+
 # Numbers in sentences: where the code has them, and the sentence with a place for each
 
 NUMBERS = [
