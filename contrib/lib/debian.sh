@@ -12,7 +12,7 @@ build_packages=(autoconf automake gcc libc6-dev make pkg-config libfcgi-dev libj
 # shellcheck disable=SC2034
 test_packages=(libcmocka-dev python3-pytest python3-flake8 clang clang-format clang-tidy cppcheck
     shellcheck codespell mandoc xz-utils bubblewrap curl python3-kubernetes
-    python3-yaml)
+    python3-yaml nginx)
 
 is_installed() {
     [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -22,24 +22,24 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Debian's package starts a web server on port 80, now and at every boot. Whoever had it before
+# Debian's packages start a web server on port 80, now and at every boot. Whoever had it before
 # keeps it as it was; nobody gets it from us. invoke-rc.d(8) asks policy-rc.d.
-install_lighttpd() {
-    local policy=/usr/sbin/policy-rc.d own_policy=
+install_web_server() {
+    local name=$1 policy=/usr/sbin/policy-rc.d own_policy=
     if [ ! -e $policy ]; then
         own_policy=yes
         # shellcheck disable=SC2016
-        printf '#!/bin/sh\n[ "$1" != lighttpd ] || exit 101\n' | as_root tee $policy >/dev/null
+        printf '#!/bin/sh\n[ "$1" != %s ] || exit 101\n' "$name" | as_root tee $policy >/dev/null
         as_root chmod 755 $policy
     fi
     local status=0
-    apt_install lighttpd || status=$?
+    apt_install "$name" || status=$?
     [ -z "$own_policy" ] || as_root rm -f $policy
     if [ -d /run/systemd/system ]; then
-        as_root systemctl disable --now lighttpd || status=$?
+        as_root systemctl disable --now "$name" || status=$?
     else
-        [ ! -e /run/lighttpd.pid ] || as_root service lighttpd stop || status=$?
-        as_root update-rc.d lighttpd disable || status=$?
+        [ ! -e "/run/$name.pid" ] || as_root service "$name" stop || status=$?
+        as_root update-rc.d "$name" disable || status=$?
     fi
     return $status
 }
@@ -59,7 +59,10 @@ need_packages() {
     as_root apt-get update || return
     local others=()
     for package in "${missing[@]}"; do
-        if [ "$package" = lighttpd ]; then install_lighttpd || return; else others+=("$package"); fi
+        case $package in
+            lighttpd | nginx) install_web_server "$package" || return ;;
+            *) others+=("$package") ;;
+        esac
     done
     [ ${#others[@]} -eq 0 ] || apt_install "${others[@]}"
 }

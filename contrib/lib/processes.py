@@ -20,7 +20,8 @@ import time
 FIRST_DELAY, LAST_DELAY = 0.1, 5.0  # seconds before a part that died is started again
 
 # variables of the environment that are not settings of the services
-OWN_VARIABLES = ("VIVARIUM_BUILDDIR", "VIVARIUM_SRCDIR", "VIVARIUM_MUST_WORK")
+OWN_VARIABLES = ("VIVARIUM_BUILDDIR", "VIVARIUM_SRCDIR", "VIVARIUM_MUST_WORK",
+                 "VIVARIUM_WEB_SERVER")
 
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
@@ -73,7 +74,9 @@ class Part:
     """One of the three services: how to start it, and the process while there is one.
 
     Its first start waits for the path `needs`. Before each start, what matches the patterns of
-    `litter` goes: what one that was killed has left there, nobody else would remove.
+    `litter` goes: what one that was killed has left there, nobody else would remove. `variables`
+    are added to its environment. With `takes_group` its helpers end with it, which would else
+    go on when it is killed, and take what is meant for the next one.
     """
 
     def __init__(self, arguments, identity=None, stdin=None, needs=None, litter=()):
@@ -83,6 +86,8 @@ class Part:
         self.stdin = stdin
         self.needs = needs
         self.litter = litter
+        self.variables = {}
+        self.takes_group = False
         self.pid = None
         self.started = 0.0
         self.start_at = 0.0  # when to start it again
@@ -122,6 +127,7 @@ class Part:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         environment = {key: value for key, value in os.environ.items() if key not in OWN_VARIABLES}
+        environment.update(self.variables)
         os.execve(self.arguments[0], [*self.arguments, *more], environment)
 
     def ended(self, status):
@@ -134,6 +140,13 @@ class Part:
         self.pid = None
         self.start_at = now + self.delay
         self.delay = min(2 * self.delay, LAST_DELAY)
+
+    def end_helpers(self):
+        """End what is left of its process group, once it has itself ended."""
+        if self.takes_group:
+            # setpgid(2): its number is nobody else's as long as one of the group is there.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
 
     def kill(self, number):
         if self.pid is not None:
@@ -163,6 +176,7 @@ def reap(parts):
             return
         for part in parts:
             if part.pid == pid:
+                part.end_helpers()
                 yield part, status
 
 

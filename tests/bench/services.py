@@ -107,7 +107,8 @@ class Floor:
         home = self.directory
         home.chmod(0o711)
         shutil.copytree(SOURCE / "www-conf/errors", home / "errors")
-        shutil.copy(SOURCE / "www-conf/rules.conf", home)
+        for name in ("rules.conf", "lighttpd-location.conf"):
+            shutil.copy(SOURCE / "www-conf" / name, home)
         # the build tree may be out of reach for who is not root
         own_program = shutil.copy(program, home)
         configuration = home / "lighttpd.conf"

@@ -93,8 +93,13 @@ def test_the_manuals_example_is_settings(tmp_path):
     assert status == 0, said
 
 
-def test_the_installed_web_server_finds_the_socket():
-    path = re.search(r'vivarium_socket = "(.*)"', markdown.read("www-conf/lighttpd.conf.in"))[1]
+@pytest.mark.parametrize("configuration, place", [
+    ("www-conf/lighttpd.conf.in", r'vivarium_socket = "(.*)"'),
+    ("www-conf/nginx.conf.in", r"server unix:(.*);"),
+    ("www-conf/nginx-location.conf.in", r"server unix:(.*);"),
+])
+def test_the_installed_web_server_finds_the_socket(configuration, place):
+    path = re.search(place, markdown.read(configuration))[1]
     settings = {setting.key: setting for setting in sources.settings()}
     name = re.search(r"empty is (\S+) in run_directory", settings["listen"].help)[1]
     assert path == f'{settings["run_directory"].default}/{name}'

@@ -30,6 +30,14 @@ def test_contrib_check_runs_and_counts_it(suite):
     assert steps.count((suite, suite, suite)) == 1
 
 
+@pytest.mark.parametrize("again", ["confined", "nginx"])
+def test_contrib_check_runs_and_counts_what_is_run_in_other_places_too(again):
+    assert f'suite {again} "$work/gcc" check-{again} tests/{again}.xml\n' \
+        in markdown.read("contrib/check")
+    assert f"--junitxml=tests/{again}.xml" in markdown.read("Makefile.am")
+    assert f"check-{again}" in markdown.read("CONTRIBUTING.md")
+
+
 @pytest.mark.parametrize("suite", SUITES)
 def test_it_is_in_a_release(suite):
     shipped = makefile("EXTRA_DIST") + makefile("BENCH_PY")

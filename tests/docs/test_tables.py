@@ -202,8 +202,9 @@ def test_the_ladder_of_time_outs():
         defaults["interrupt_grace"],
         sources.constant("fcgi-app/sandbox_call.h", r"#define SANDBOX_COLLECT_MS +(\d+)") // 1000,
     ]
-    outside = [sources.constant("www-conf/rules.conf", r'"read-timeout" +=> (\d+)'),
-               sources.constant("www-conf/rules.conf", r"max-write-idle = (\d+)")]
+    rules = "www-conf/lighttpd-location.conf"
+    outside = [sources.constant(rules, r'"read-timeout" +=> (\d+)'),
+               sources.constant(rules, r"max-write-idle = (\d+)")]
     assert shown == [*steps, sum(steps), *outside]
     assert shown[-3:] == sorted(set(shown[-3:]))
 

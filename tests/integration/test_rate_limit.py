@@ -138,3 +138,13 @@ def test_the_sessions_of_one_client_can_be_limited(proxied):
     refused = from_address(proxied, "192.0.2.3", fresh_id())
     assert refused.error_type == "capacity"
     assert from_address(proxied, "192.0.2.4", fresh_id()).status == 200
+
+
+def test_what_a_client_says_of_itself_comes_before_what_the_proxy_adds(proxied):
+    name, body, statuses = fresh_id(), b'{"code": "1"}', []
+    for number in range(4):
+        statuses.append(proxied.raw(
+            f"POST {exec_target(name)} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"X-Forwarded-For: 198.51.100.{number}\r\nX-Forwarded-For: 192.0.2.77\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode() + body, "POST", "/exec").status)
+    assert statuses == [200, 200, 200, 429]

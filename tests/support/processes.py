@@ -9,7 +9,7 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 # the programs of the parts
-WEB_SERVER = "lighttpd"
+WEB_SERVER = os.environ.get("VIVARIUM_WEB_SERVER", "lighttpd")
 FCGI = "vivarium-fcgi"
 EXECUTOR = "vivarium-executor"
 ZYGOTE = "vivarium-zygote"

@@ -46,7 +46,8 @@ class DevServer:
 
     `tier` is the name of the kind of place that it runs in; `under` is a command that the other
     one is put behind. Without them it runs as the test itself does, or in the place that the
-    environment names in VIVARIUM_TIER: any suite can be run there.
+    environment names in VIVARIUM_TIER: any suite can be run there. The web server is the one
+    that the environment names in VIVARIUM_WEB_SERVER.
 
     All that it writes goes below `scratch`, a directory made for it, so that a test can see what
     it leaves behind. Its messages are in the file `log`, outside of that.
@@ -86,7 +87,8 @@ class DevServer:
                 places = {"VIVARIUM_BUILDDIR": str(sources / "build")}
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [*front, command, "--port", str(self.wanted_port), *flags],
+                [*front, command, "--port", str(self.wanted_port),
+                 "--web-server", processes.WEB_SERVER, *flags],
                 env={**os.environ, **places, "TMPDIR": str(self.scratch), SECRET_NAME: SECRET},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -16,7 +16,7 @@ from .must import cannot, only_root_can
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
 TIERS = ("isolated", "isolated-user", "confined", "minimal")
-PROGRAMS = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote")
+BUILT = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote", "www-conf/nginx-errors.conf")
 MEMORY = "/dev/shm"
 MEMORY_NEEDED = 4 << 30  # bytes
 NAMES_NEEDED = 40000  # of each slot, with what its session may make
@@ -76,15 +76,15 @@ class Tier:
         return MEMORY if roomy and not status.f_flag & UNSUITABLE else None
 
     def sources(self, folder):
-        """The sources with the programs in build/, where the tier's user can read them."""
+        """The sources with what is built of them in build/, where the tier's user can read it."""
         if not self.user:
             return ROOT
         copy = folder / "sources"
         shutil.copytree(ROOT / "contrib", copy / "contrib")
         shutil.copytree(ROOT / "www-conf", copy / "www-conf")
-        (copy / "build").mkdir()
-        for program in PROGRAMS:
-            shutil.copy(build_file(program), copy / "build")
+        (copy / "build/www-conf").mkdir(parents=True)
+        for name in BUILT:
+            shutil.copy(build_file(name), copy / "build" / name)
         for path in (copy, *copy.rglob("*")):
             path.chmod(0o755)
         return copy
