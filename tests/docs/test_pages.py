@@ -35,6 +35,17 @@ def test_files_that_are_named_are_there(page):
         assert list(markdown.ROOT.glob(name.rstrip("/"))), name
 
 
+@pytest.mark.parametrize("page", markdown.PAGES, ids=name_of)
+def test_tables_are_whole(page):
+    lines = ["", *markdown.prose(page.read_text("utf-8")).splitlines(), ""]
+    for before, line, after in zip(lines, lines[1:], lines[2:]):
+        if line.startswith("|") and not before.startswith("|"):
+            assert after.startswith("|---"), line
+        if line.startswith("|") and before.startswith("|"):
+            cells = [len(re.findall(r"(?<!\\)\|", each)) for each in (before, line)]
+            assert cells[0] == cells[1], line
+
+
 def test_the_readme_is_short():
     assert len(markdown.read("README.md").splitlines()) <= README_LINES
 
