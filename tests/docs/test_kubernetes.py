@@ -213,7 +213,8 @@ def test_the_limit_of_memory_holds_the_sum(pod, container, environment):
 def test_what_the_tiers_need(objects, pod, container, environment):
     tier = environment["VIVARIUM_MIN_ISOLATION"]
     profile = pod["securityContext"]["seccompProfile"]
-    assert pod["hostUsers"] is False and pod["automountServiceAccountToken"] is False
+    for field in ("hostUsers", "automountServiceAccountToken", "enableServiceLinks"):
+        assert pod[field] is False
     assert container["securityContext"]["allowPrivilegeEscalation"] is False
     added = container["securityContext"]["capabilities"].get("add", [])
     assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
