@@ -9,6 +9,7 @@ import pytest
 from docs import markdown, sources, system_calls
 
 API, SECURITY, OPERATIONS = "docs/api.md", "docs/security.md", "docs/operations.md"
+LOG = "docs/logging.md"
 
 
 # Errors
@@ -172,14 +173,14 @@ def test_the_capabilities_that_a_container_needs():
 # The log
 
 def test_the_events_of_the_log():
-    text = markdown.section(markdown.read(OPERATIONS), "The log")
+    text = markdown.section(markdown.read(LOG), "Events")
     shown = [name for cells in markdown.rows(text) if len(cells) == 3
              for name in markdown.names(cells[0])]
     assert sorted(shown) == sorted(sources.events() - {"request"})
 
 
 def test_the_fields_of_a_request():
-    text = markdown.section(markdown.read(OPERATIONS), "The log")
+    text = markdown.section(markdown.read(LOG), "Requests")
     shown = {name.split("=")[0] for cells in markdown.rows(text) if len(cells) == 2
              for name in markdown.names(cells[0])}
     function = markdown.read("fcgi-app/exchange.c").split("void exchange_log(")[1]
