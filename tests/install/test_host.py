@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""A host from make install to make uninstall, its services under systemd. In this order."""
+
+import os
+import signal
+
+import pytest
+
+from support import processes
+from support.client import Client, fresh_id
+from support.together import eventually
+
+EXECUTOR, FCGI, LIGHTTPD = "vivarium-executor", "vivarium-fcgi", "vivarium-lighttpd"
+SERVICES = (EXECUTOR, FCGI, LIGHTTPD)
+CAPABILITIES = 9  # of the executor's bounding set
+# what systemd itself writes, and what the operator removes
+OF_SYSTEMD = ("/var/log/", "/var/lib/systemd/", "/etc/mtab")
+OF_USERS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/.pwd.lock")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def inside(machine):
+    """The tests' connections are made there."""
+    with machine.network():
+        yield
+
+
+@pytest.fixture(scope="module")
+def before(machine):
+    """What the machine has written without Vivarium."""
+    return machine.written()
+
+
+@pytest.fixture(scope="module")
+def host(machine, build, before):
+    """The machine with Vivarium on it, by the commands that docs/operations.md has."""
+    build.make("install", f"DESTDIR={machine.path('/')}")
+    machine.run("systemd-sysusers")
+    machine.run("systemd-tmpfiles", "--create", "vivarium.conf")
+    machine.run("systemctl", "daemon-reload")
+    return machine
+
+
+@pytest.fixture(scope="module")
+def served(host):
+    """The host, which serves."""
+    host.run("systemctl", "start", *SERVICES)
+    return host
+
+
+@pytest.fixture
+def client():
+    """A client of Vivarium's own web server."""
+    return Client(3080)
+
+
+def drop_in(host, unit, text):
+    """Change a unit as an operator does; it is started again by the caller."""
+    host.write(f"/etc/systemd/system/{unit}.service.d/test.conf", text)
+    host.run("systemctl", "daemon-reload")
+
+
+def without_drop_in(host, unit):
+    """Take that back."""
+    host.run("rm", "-r", f"/etc/systemd/system/{unit}.service.d")
+    host.run("systemctl", "daemon-reload")
+
+
+def restarts(host, unit):
+    """How often systemd has started a service again by itself."""
+    return int(host.unit(unit, "NRestarts")["NRestarts"])
+
+
+def healthy():
+    """True when the whole chain answers."""
+    try:
+        return Client(3080).health().status == 200
+    except OSError:
+        return False
+
+
+# the host
+
+def test_systemd_finds_nothing_wrong_with_the_units(host):
+    units = [f"{name}.service" for name in SERVICES]
+    done = host.run("systemd-analyze", "verify", "--man=no", *units)
+    assert done.stderr == "" and done.stdout == ""
+
+
+def test_the_user_has_no_group_but_its_own(host):
+    assert host.output("id", "--name", "--groups", "vivarium") == "vivarium"
+    assert "vivarium" not in host.output("id", "--name", "--groups", "www-data").split()
+
+
+@pytest.mark.parametrize("path, state", [
+    ("/run/vivarium", "755 root:root"),
+    ("/run/vivarium/web", "2750 vivarium:www-data"),
+    ("/run/vivarium/upload", "700 www-data:www-data"),
+])
+def test_the_folders(host, path, state):
+    assert host.output("stat", "--format=%a %U:%G", path) == state
+
+
+def test_nothing_is_started_by_an_installation(host):
+    assert host.run("systemctl", "is-active", *SERVICES, check=False).stdout.split() \
+        == ["inactive"] * 3
+
+
+# under systemd
+
+def test_the_services_are_ready_when_systemd_says_so(served, client):
+    assert served.output("systemctl", "is-active", *SERVICES).split() == ["active"] * 3
+    tier = client.health().json["isolation"]["tier"]
+    assert served.unit(EXECUTOR, "StatusText")["StatusText"] == f"isolation: {tier}"
+    assert tier in ("isolated", "full")
+
+
+@pytest.mark.parametrize("unit, user", [
+    (EXECUTOR, "root"), (FCGI, "vivarium"), (LIGHTTPD, "www-data")])
+def test_their_users_and_capabilities(served, unit, user):
+    inside = served.unit(unit, "MainPID")["MainPID"]
+    assert served.output("stat", "--format=%U", f"/proc/{inside}") == user
+    status = processes.Process(served.main_process(unit)).status
+    keeper = unit == EXECUTOR
+    assert int(status("CapEff"), 16) == (1 << 5 if keeper else 0)  # CAP_KILL
+    assert bin(int(status("CapBnd"), 16)).count("1") == (CAPABILITIES if keeper else 0)
+    assert status("NoNewPrivs") == "1" and status("Seccomp") == "2"
+
+
+def test_only_the_web_server_is_in_the_network(served):
+    def network(pid):
+        return os.readlink(f"/proc/{pid}/ns/net")
+
+    assert network(served.main_process(LIGHTTPD)) == network(served.pid)
+    assert network(served.main_process(FCGI)) != network(served.pid)
+    assert network(served.main_process(EXECUTOR)) != network(served.pid)
+
+
+def test_who_may_open_the_sockets(served):
+    socket = "/run/vivarium/web/fcgi.sock"
+    assert served.output("stat", "--format=%a %U:%G", socket) == "660 vivarium:www-data"
+    # 600 and not root's: that of the user that may ask
+    assert served.output("stat", "--format=%a", "/run/vivarium/executor.sock") == "600"
+    refused = served.run("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
+                         "test", "-w", socket, check=False)
+    assert refused.returncode == 1
+
+
+def test_code_and_files(served, client):
+    session = client.session(fresh_id())
+    answer = session.exec("import numpy, pandas\nopen('out.txt', 'w').write(open('in.txt').read())"
+                          "\nint(numpy.arange(4).sum())", files={"in.txt": b"there and back"})
+    assert answer.value == 6
+    assert answer.files == {"out.txt": b"there and back"}
+    # a large body goes by way of the web server's folder
+    large = os.urandom(3 << 20)
+    assert session.exec("len(open('large', 'rb').read())", files={"large": large}).value == 3 << 20
+
+
+def test_errors_are_json(served, client):
+    assert client.get("/nowhere").error_type == "not_found"
+    assert client.get("/exec?sessionId=a").status == 405
+    assert client.post("/exec?sessionId=a", b"no json").error_type == "validation"
+    served.run("systemctl", "stop", FCGI)
+    answer = client.health()
+    assert answer.status == 503 and answer.error_type == "system"
+    served.run("systemctl", "start", FCGI)
+    eventually(healthy)
+
+
+# what ends is started again
+
+def test_a_restart_of_the_application_loses_no_session(served, client):
+    session = client.session(fresh_id())
+    session.value("kept = 5; kept")
+    served.run("systemctl", "restart", FCGI)
+    eventually(healthy)
+    answer = session.exec("kept")
+    assert answer.value == 5 and answer.lost == "none"
+
+
+@pytest.mark.parametrize("unit", [FCGI, LIGHTTPD, EXECUTOR])
+def test_what_is_killed_is_started_again(served, client, unit):
+    session = client.session(fresh_id())
+    session.value("kept = 6; kept")
+    before = restarts(served, unit)
+    os.kill(served.main_process(unit), signal.SIGKILL)
+    eventually(lambda: restarts(served, unit) == before + 1)
+    eventually(healthy, within=120)
+    if unit == EXECUTOR:
+        assert session.exec("1").lost == "all"
+    else:
+        assert session.value("kept") == 6
+
+
+@pytest.mark.parametrize("unit", [FCGI, EXECUTOR])
+def test_what_does_not_work_is_started_again(served, unit):
+    drop_in(served, unit, "[Service]\nWatchdogSec=5\n")
+    served.run("systemctl", "restart", unit)
+    before = restarts(served, unit)
+    pid = served.main_process(unit)
+    os.kill(pid, signal.SIGSTOP)
+    eventually(lambda: restarts(served, unit) == before + 1, within=60)
+    assert "Watchdog timeout" in served.journal(unit)
+    assert processes.find(pid) is None
+    without_drop_in(served, unit)
+    served.run("systemctl", "restart", unit)
+    eventually(healthy, within=120)
+
+
+@pytest.mark.parametrize("unit", [FCGI, EXECUTOR])
+def test_a_setting_that_is_refused_is_not_tried_again(served, unit):
+    settings = served.path("/etc/vivarium/vivarium.conf")
+    text = settings.read_text()
+    settings.write_text("nothing = 1\n")
+    try:
+        served.run("systemctl", "restart", unit, check=False)
+        state = served.unit(unit, "ActiveState", "ExecMainStatus", "NRestarts")
+        assert state == {"ActiveState": "failed", "ExecMainStatus": "78", "NRestarts": "0"}
+    finally:
+        settings.write_text(text)
+    served.run("systemctl", "start", unit)
+    eventually(healthy, within=120)
+
+
+# where there are no namespaces
+
+def test_slots_in_the_folder_that_the_unit_gives(served, client):
+    drop_in(served, EXECUTOR, "[Service]\nRestrictNamespaces=yes\nEnvironment=VIVARIUM_SLOTS=4\n"
+            "Environment=VIVARIUM_POOL_SIZE=1\n")
+    served.run("systemctl", "restart", EXECUTOR)
+    eventually(healthy, within=120)
+    assert client.health().json["isolation"]["tier"] == "confined"
+    assert client.session(fresh_id()).value("import os; os.getcwd()") == "/home/earth"
+    assert served.output("stat", "--format=%a %U", "/var/lib/vivarium") == "711 root"
+    without_drop_in(served, EXECUTOR)
+    served.run("systemctl", "restart", EXECUTOR)
+    eventually(healthy, within=120)
+
+
+# the end
+
+def test_a_stop_ends_all(served, client):
+    client.session(fresh_id()).value("1")
+    members = processes.tree(served.pid)
+    served.run("systemctl", "stop", *SERVICES)
+    for unit in SERVICES:
+        state = served.unit(unit, "ActiveState", "Result")
+        assert state == {"ActiveState": "inactive", "Result": "success"}, unit
+    left = [each for each in members
+            if each.alive() and each.program().startswith(("vivarium", "lighttpd"))]
+    assert left == []
+    assert served.output("ls", "/run/vivarium", "/run/vivarium/web") \
+        == "/run/vivarium:\nupload\nweb\n\n/run/vivarium/web:\nfcgi.sock.lock"
+
+
+def test_an_uninstalled_host_is_as_it_was(host, build, before):
+    host.run("rm", "-r", "/run/vivarium", "/var/lib/vivarium")
+    build.make("uninstall", f"DESTDIR={host.path('/')}")
+    host.run("systemctl", "daemon-reload")
+
+    def others(found):
+        return {path: state for path, state in found.items()
+                if not path.startswith(OF_SYSTEMD + OF_USERS)}
+
+    assert others(host.written()) == others(before)
+    host.run("userdel", "vivarium")
+    assert "vivarium" not in host.path("/etc/passwd").read_text() \
+        + host.path("/etc/group").read_text()
