@@ -108,18 +108,21 @@ void json_out_bool(struct json_out *out, bool value) {
 
 void json_out_unsigned(struct json_out *out, uint64_t value) {
     char text[32];
+    int size = snprintf(text, sizeof text, "%" PRIu64, value);
 
-    put(out, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, value));
+    put(out, text, (size_t)size);
 }
 
 void json_out_signed(struct json_out *out, int64_t value) {
     char text[32];
+    int size = snprintf(text, sizeof text, "%" PRId64, value);
 
-    put(out, text, (size_t)snprintf(text, sizeof text, "%" PRId64, value));
+    put(out, text, (size_t)size);
 }
 
 void json_out_fixed(struct json_out *out, double value) {
     char text[400]; /* a double has up to 309 digits before its point */
+    int size = snprintf(text, sizeof text, "%.2f", value);
 
-    put(out, text, (size_t)snprintf(text, sizeof text, "%.2f", value));
+    put(out, text, (size_t)size);
 }

@@ -55,7 +55,8 @@ static int read_body(struct app *app, struct exchange *exchange, struct body *bo
     if (size > app->max_body)
         return viv_fail(err, VIV_RESOURCE_LIMIT,
                         "The body is larger than %" PRIu64 " bytes", app->max_body);
-    if (!budget_take(&body->share, size) || !(body->bytes = malloc(size + 1)))
+    body->bytes = budget_take(&body->share, size) ? malloc(size + 1) : NULL;
+    if (!body->bytes)
         return viv_fail(err, VIV_CAPACITY,
                         "There is no room for a body of this size, try again later");
     return connection->read(connection->context, body->bytes, size, err);

@@ -4,7 +4,8 @@
 `NAME.step` holds the exit status of a step. A folder NAME beside it holds the reports of its
 tests: JUnit files of pytest, or logs in the Test Anything Protocol, each with the file in which
 automake notes the result of the program. A step with a report counts as its tests; one without,
-or one that failed though its tests passed, counts as itself.
+or one that failed though its tests passed, counts as itself. The status 77 is, as
+everywhere in automake, that of a step that was skipped.
 """
 
 import pathlib
@@ -68,8 +69,11 @@ def count_step(path):
         count_junit(report, count)
     for report in sorted(reports.rglob("*.log")):
         count_tap(report, count)
-    step_passed = path.read_text().strip() == "0"
-    if not step_passed and not count.failed:
+    status = path.read_text().strip()
+    step_passed = status == "0"
+    if status == "77" and not reports.is_dir():
+        count.skipped.append(path.stem)
+    elif not step_passed and not count.failed:
         count.failed.append(path.stem)
     elif reports.is_dir() and not count.passed and not count.failed:
         count.failed.append(f"{path.stem} (no test ran)")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For cppcheck, which is given no system header: the macros that shape code. */
+/* For cppcheck without any header: the macros that shape code, and what the build defines. */
 #define TAILQ_HEAD(name, type)                                                           \
     struct name {                                                                        \
         struct type *first, **last;                                                      \
@@ -10,6 +10,8 @@
     }
 #define TAILQ_FOREACH(one, list, field)                                                  \
     for (one = (list)->first; one; one = one->field.next)
+#define VIVARIUM_CONF                           ""
+#define PACKAGE_VERSION                         ""
 #define json_object_foreach(object, key, value) for (;;)
 #define LIST_FOREACH(one, list, field)                                                   \
     for (one = (list)->first; one; one = one->field.next)

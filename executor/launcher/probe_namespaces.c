@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attempts in a user namespace of one's own. */
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>

@@ -36,7 +36,8 @@ static void close_dir_cleanup(DIR **stream) {
 static uint64_t mapped_until(FILE *map, uint64_t id) {
     uint64_t inside, outside, count;
 
-    rewind(map);
+    if (fseek(map, 0, SEEK_SET))
+        return id;
     while (fscanf(map, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) ==
            3)
         if (id >= inside && id - inside < count)

@@ -144,7 +144,7 @@ __attribute__((noinline)) static pid_t fork_through_vfork(void) {
     /* What holds if it is killed meanwhile, with the PID namespace that it is in. */
     volatile int failed = ESRCH;
     volatile pid_t made = -1;
-    pid_t between = vfork();
+    pid_t between = vfork(); /* NOLINT(*-unsafe-functions, cert-msc*) */
 
     if (between == 0) {
         /* Without what glibc does at a fork: it would take locks in the memory that is

@@ -21,8 +21,10 @@ static void run_file(const char *path) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(1);
     }
-    while ((got = fread(block, 1, sizeof block, file)) > 0)
+    do {
+        got = fread(block, 1, sizeof block, file);
         buffer_append(&bytes, block, got, SIZE_MAX, NULL);
+    } while (got == sizeof block);
     /* A copy of its exact size, so that a sanitizer sees a byte too far. */
     CLEANUP(free_ptr) uint8_t *copy = viv_xmalloc(bytes.size);
     if (bytes.size > 0)

@@ -54,7 +54,7 @@ static inline void client_variables(int fd, const char *const *variables) {
         size += name + value;
     }
     client_record(fd, FCGI_PARAMS_IN, bytes, size);
-    client_record(fd, FCGI_PARAMS_IN, NULL, 0);
+    client_record(fd, FCGI_PARAMS_IN, "", 0);
 }
 
 static inline void client_body(int fd, const char *body, size_t size) {
@@ -64,7 +64,7 @@ static inline void client_body(int fd, const char *body, size_t size) {
         body += piece;
         size -= piece;
     }
-    client_record(fd, FCGI_IN, NULL, 0);
+    client_record(fd, FCGI_IN, "", 0);
 }
 
 static inline bool client_receive(int fd, void *data, size_t size) {

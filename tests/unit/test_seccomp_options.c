@@ -220,7 +220,8 @@ static int try_disk(void *context) {
     REQUIRE(posix_fallocate(fileno(file), 0, 3 * ROOM) == 0);
     REQUIRE(fstat(fileno(file), &status) == 0 && status.st_size == 3 * ROOM);
     REQUIRE(fclose(file) == 0);
-    REQUIRE((file = tmpfile()) && fclose(file) == 0);
+    file = tmpfile();
+    REQUIRE(file && fclose(file) == 0);
     return try_refused(context, refused, COUNT_OF(refused)) +
            try_all(allowed, COUNT_OF(allowed));
 }

@@ -48,13 +48,13 @@ static struct buffer exec_payload(const struct session_exec *exec, const char *r
 }
 
 static void exec_comes_back_as_it_went(void **state) {
-    CLEANUP(buffer_clear) struct buffer payload = exec_payload(&exec_example, "codin");
+    CLEANUP(buffer_clear) struct buffer payload = exec_payload(&exec_example, "x=1ab");
     struct session_exec got = {0};
     struct slice rest;
 
     (void)state;
     assert_int_equal(session_exec_get(whole(&payload), &got, &rest, NULL), 0);
-    assert_slice_equal(rest, "codin");
+    assert_slice_equal(rest, "x=1ab");
     assert_memory_equal(got.nonce, exec_example.nonce, SESSION_NONCE_SIZE);
     assert_int_equal(got.number, exec_example.number);
     assert_int_equal(got.timeout_ms, exec_example.timeout_ms);
@@ -83,20 +83,20 @@ static void exec_sizes_must_add_up(void **state) {
     struct session_exec exec = exec_example;
 
     (void)state;
-    refuses_exec(&exec, "code");
-    refuses_exec(&exec, "coding");
+    refuses_exec(&exec, "x=1a");
+    refuses_exec(&exec, "x=1abc");
     refuses_exec(&exec, "");
     exec.code_size = UINT32_MAX; /* with 6 of input, 5 modulo 2^32 */
     exec.stdin_size = 6;
-    refuses_exec(&exec, "codin");
+    refuses_exec(&exec, "x=1ab");
     exec.code_size = SESSION_CODE_MAX + 1;
-    refuses_exec(&exec, "codin");
+    refuses_exec(&exec, "x=1ab");
     exec.code_size = 5;
     exec.stdin_size = SESSION_STDIN_MAX + 1;
-    refuses_exec(&exec, "codin");
+    refuses_exec(&exec, "x=1ab");
     exec = exec_example;
     exec.has_stdin = false;
-    refuses_exec(&exec, "codin");
+    refuses_exec(&exec, "x=1ab");
 }
 
 /* Each *_get() must refuse every shorter payload, and a longer one where nothing may
