@@ -166,12 +166,14 @@ def test_nobody_notices_and_nothing_is_left(instance):
 
     # What was seen last is what is judged: to look once more at once would find connections
     # that the last look has needed itself and that are just being closed.
-    held = []
+    more, less = {}, {}
 
     def as_before():
-        held[:] = [holdings(instance)]
-        return held == [before]
+        nonlocal more, less
+        held = holdings(instance)
+        more, less = held - before, before - held
+        return held == before
 
-    with contextlib.suppress(AssertionError):  # the comparison says more
+    with contextlib.suppress(AssertionError):  # the difference says more
         eventually(as_before, within=60, every=1)
-    assert held == [before]
+    assert not more and not less, f"more: {dict(more)}, less: {dict(less)}"

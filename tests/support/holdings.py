@@ -5,9 +5,11 @@ import collections
 import contextlib
 import os
 import pathlib
+import re
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 # folders of sessions in the tiers without namespaces, as they lie in a folder of slots
+SLOT = re.compile(r"/slots/\d+$")
 WRITABLE = ("home/earth", "home", "tmp", "dev/shm", "shm")
 
 
@@ -18,7 +20,7 @@ def holdings(instance):
     for process in instance.tree():
         with contextlib.suppress(OSError):  # it ends at this moment
             held[f"{process.program()} with {process.threads} threads, "
-                 f"{len(process.descriptors())} descriptors, {len(process.mounts())} mounts"] += 1
+                 f"{_descriptors(process)} descriptors, {_mounts(process)} mounts"] += 1
         users.add(process.status("Uid"))
     held["users"] = len(users)
     held["mounts of the machine"] = sum(
@@ -28,6 +30,17 @@ def holdings(instance):
     held["files of sessions"] = sum(1 for _ in _files_of_sessions(instance))
     held["active sessions"] = instance.client.health().json["active_sessions"]
     return +held
+
+
+def _descriptors(process):
+    """How many it has open, but for the folders of slots: one that was used once stays open."""
+    return sum(not SLOT.search(opened) for opened in process.descriptors().values())
+
+
+def _mounts(process):
+    """How many it has of its own; who shares ours sees others come and go."""
+    namespaces = (os.readlink(f"/proc/{pid}/ns/mnt") for pid in (process.pid, "self"))
+    return len(process.mounts()) if len({*namespaces}) == 2 else 0
 
 
 def _cgroups(pid):
