@@ -61,6 +61,15 @@ int confine_to_capabilities(uint64_t kept, struct viv_error *err) {
     return 0;
 }
 
+uint64_t confine_held_capabilities(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[2] = {0};
+
+    if (syscall(SYS_capget, &header, sets))
+        return 0;
+    return (uint64_t)sets[1].permitted << 32 | sets[0].permitted;
+}
+
 int confine_capabilities(uint64_t kept, struct viv_error *err) {
     const unsigned long secure = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
                                  SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |

@@ -41,6 +41,10 @@ int confine_capabilities(uint64_t kept, struct viv_error *err);
  * gives up the rest by confine_capabilities(). */
 int confine_to_capabilities(uint64_t kept, struct viv_error *err);
 
+/* The permitted set: what confine_to_capabilities() can keep. A container's root may have been
+ * given less than a host's. */
+uint64_t confine_held_capabilities(void);
+
 /* Sets no_new_privs, makes the process not dumpable, so that no process of its user may
  * trace it or read its memory, and checks both. */
 int confine_privileges(struct viv_error *err);

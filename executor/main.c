@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
@@ -11,6 +12,7 @@
 #include "common/log.h"
 #include "common/service_notify.h"
 #include "executor/launcher/check.h"
+#include "executor/launcher/janitor.h"
 #include "executor/launcher/keeper.h"
 #include "executor/launcher/tier_choice.h"
 
@@ -19,6 +21,7 @@ struct flags {
     const char *zygote;
     bool check;
     bool json;
+    bool prepare_slots;
 };
 
 static int own_flag(const char *argument, void *context) {
@@ -31,6 +34,8 @@ static int own_flag(const char *argument, void *context) {
         flags->check = true;
     else if (strcmp(argument, "--json") == 0)
         flags->json = true;
+    else if (strcmp(argument, "--prepare-slots") == 0)
+        flags->prepare_slots = true;
     else
         return 0;
     return 1;
@@ -43,7 +48,9 @@ static int check_settings(const struct settings *settings, void *context,
 
     if (flags->json && !flags->check)
         return viv_fail(err, VIV_CONFIG, "--json goes with --check");
-    return flags->check ? 0 : keeper_check(settings, err);
+    if (flags->prepare_slots && flags->check)
+        return viv_fail(err, VIV_CONFIG, "--prepare-slots goes without --check");
+    return flags->check || flags->prepare_slots ? 0 : keeper_check(settings, err);
 }
 
 static int check_host(const struct settings *settings, bool json) {
@@ -56,6 +63,16 @@ static int check_host(const struct settings *settings, bool json) {
         return EX_IOERR;
     }
     return check_status(&report, settings->min_isolation);
+}
+
+static int prepare_slots(const struct settings *settings) {
+    struct viv_error err;
+
+    if (janitor_make_ahead(settings, &err)) {
+        fprintf(stderr, "vivarium-executor: %s\n", err.message);
+        return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
 }
 
 /* Launcher and supervisors are forks of this process, and in its memory lies the
@@ -79,7 +96,9 @@ int main(int argument_count, char **arguments) {
         .flags =
             "  --zygote=PATH  the program that workers are forked from\n"
             "  --check        tell what this host lets us do to keep sessions apart\n"
-            "  --json         with --check, in JSON\n",
+            "  --json         with --check, in JSON\n"
+            "  --prepare-slots\n"
+            "                 make the trees of all slots, as for an image, and end\n",
         .own_flag = own_flag,
         .context = &flags,
         .check = check_settings,
@@ -93,6 +112,8 @@ int main(int argument_count, char **arguments) {
     wipe_environment();
     if (flags.check)
         return check_host(&settings, flags.json);
+    if (flags.prepare_slots)
+        return prepare_slots(&settings);
     CLEANUP(close_fd) int program = open(flags.zygote, O_PATH | O_CLOEXEC);
     if (program < 0) {
         fprintf(stderr, "vivarium-executor: cannot open %s: %m\n", flags.zygote);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@
 
 #define LOCK_LIMIT_MS 5000 /* for an earlier executor that is just ending */
 #define SOCKET        (STDERR_FILENO + 1)
-#define BIT(number)   (UINT32_C(1) << (number))
+#define BIT(number)   (UINT64_C(1) << (number))
 
 static const struct timespec short_pause = {.tv_nsec = 20 * VIV_MS};
 
@@ -34,18 +33,14 @@ static int keep_descriptors(int socket, struct viv_error *err) {
 }
 
 /* What it takes to make devices and files of others, to become a slot's user, and to end
- * a child that is one. A container may have been given less. */
+ * a child that is one; as much of it as there is. */
 static int drop_capabilities(enum isolation_tier tier, struct viv_error *err) {
-    const uint32_t wanted = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) |
+    const uint64_t wanted = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_FOWNER) |
                             BIT(CAP_MKNOD) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |
                             BIT(CAP_KILL);
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct sets[2];
 
-    if (syscall(SYS_capget, &header, sets))
-        return viv_fail(err, VIV_SYSTEM, "capget: %m");
-    uint32_t kept = tier == ISOLATION_MINIMAL ? 0 : wanted & sets[0].permitted;
-    return confine_to_capabilities(kept, err);
+    return confine_to_capabilities(
+        tier == ISOLATION_MINIMAL ? 0 : wanted & confine_held_capabilities(), err);
 }
 
 /* Makes the folder of the slots if it is not there, and opens it; it must be ours
@@ -99,6 +94,19 @@ static int start(struct slot_folders *folders, int socket, struct viv_error *err
     if (folders->slots < 0 || lock_slots(folders->slots, err))
         return -1;
     return slot_folders_start(folders, err);
+}
+
+int janitor_make_ahead(const struct settings *settings, struct viv_error *err) {
+    struct slot_folders folders = {.settings = settings, .tier = ISOLATION_CONFINED};
+
+    if (geteuid() != 0)
+        return viv_fail(err, VIV_CONFIG, "only root can make the trees of slots");
+    umask(0);
+    CLEANUP(close_fd) int slots = open_slots(settings->slot_directory, err);
+    folders.slots = slots;
+    if (slots < 0 || lock_slots(slots, err) || slot_folders_start(&folders, err))
+        return -1;
+    return slot_folders_make_ahead(&folders, err);
 }
 
 /* ---- requests ---- */

@@ -56,4 +56,12 @@ struct janitor_reply {
 void janitor_main(const struct settings *settings, enum isolation_tier tier, int socket)
     __attribute__((noreturn));
 
+/*
+ * Without a janitor: makes what a start in `confined` would make for each slot and keep, so
+ * that the start finds it. For images, in the step that installs the packages, where all of
+ * it is links. As root, in a process of one thread, whose umask it changes; fails where an
+ * executor uses the folder.
+ */
+int janitor_make_ahead(const struct settings *settings, struct viv_error *err);
+
 #endif

@@ -188,7 +188,9 @@ static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
     descriptors_raise_limit();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         return viv_fail(err, VIV_SYSTEM, "set no_new_privs: %m");
-    if (geteuid() == 0 && setgroups(0, NULL))
+    /* EPERM: a root without capabilities. The tiers in which sessions have users of their
+     * own are not for it. */
+    if (geteuid() == 0 && setgroups(0, NULL) && errno != EPERM)
         return viv_fail(err, VIV_SYSTEM, "setgroups: %m");
     keeper->signals = block_signals(err);
     if (keeper->signals < 0)
@@ -201,7 +203,8 @@ static int set_up(struct keeper *keeper, int program, struct viv_error *err) {
     if (tier_choose(&keeper->choice, keeper->settings, program, unwanted, 3, err) ||
         start_launcher(keeper, program, err))
         return -1;
-    return confine_to_capabilities(geteuid() == 0 ? BIT(CAP_KILL) : 0, err);
+    return confine_to_capabilities(
+        geteuid() == 0 ? BIT(CAP_KILL) & confine_held_capabilities() : 0, err);
 }
 
 int keeper_run(const struct settings *settings, int program,

@@ -18,9 +18,9 @@
 #define LIMIT_MS 10000
 
 #define NAMESPACES                                                                       \
-    "in a container: --security-opt seccomp=PROFILE with one that allows unshare, "      \
-    "clone, "                                                                            \
-    "mount, umount2, mount_setattr and pivot_root, and --security-opt "                  \
+    "in a container: --security-opt seccomp=PROFILE, where PROFILE is a copy "           \
+    "of " VIVARIUM_SECCOMP_PROFILE                                                       \
+    " (contrib/docker in the sources), and --security-opt "                              \
     "apparmor=unconfined"
 #define USER_NAMESPACE                                                                   \
     NAMESPACES "; on a host: sysctl kernel.unprivileged_userns_clone=1, "                \
@@ -87,6 +87,9 @@ static const struct row rows[PROBE_CONTROL_COUNT] = {
                               "make the folder above it; let it belong to the user that "
                               "starts vivarium-executor, with a mode like 0711; in a "
                               "container with --read-only: --tmpfs or a volume there"},
+    [PROBE_SLOT_PROGRAMS] =
+        {"programs in slot_directory", "confined", attempt_slot_programs, false,
+         "a mount with exec: --tmpfs PATH:exec,dev, or a volume there"},
     [PROBE_LANDLOCK] = {"Landlock", "minimal; a second lock in the others",
                         attempt_landlock, false,
                         "Linux 5.13 or later with landlock among lsm= of its command "

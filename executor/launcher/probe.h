@@ -37,6 +37,7 @@ enum probe_row {
     PROBE_CHANGE_OF_USER,
     PROBE_BOUNDING_SET,
     PROBE_SLOT_DIRECTORY,
+    PROBE_SLOT_PROGRAMS,
     PROBE_LANDLOCK,
     /* what every tier needs */
     PROBE_NO_NEW_PRIVS,

@@ -19,7 +19,8 @@ probe_attempt attempt_user_namespace, attempt_mount_namespace, attempt_pid_names
 
 /* As the process that was started (probe_confinement.c). */
 probe_attempt attempt_capabilities, attempt_chroot, attempt_change_of_user,
-    attempt_bounding_set, attempt_slot_directory, attempt_landlock, attempt_no_new_privs,
-    attempt_not_dumpable, attempt_resource_limits, attempt_seccomp, attempt_oom_score;
+    attempt_bounding_set, attempt_slot_directory, attempt_slot_programs, attempt_landlock,
+    attempt_no_new_privs, attempt_not_dumpable, attempt_resource_limits, attempt_seccomp,
+    attempt_oom_score;
 
 #endif

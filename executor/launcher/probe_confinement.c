@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -122,6 +123,24 @@ int attempt_slot_directory(const struct settings *settings, struct viv_error *er
     if (!parent_was_there)
         rmdir(parent);
     return failed;
+}
+
+/* The zygote is started, and libraries are mapped, from below the folder. The mount of the one
+ * above it counts where it is not there yet. */
+int attempt_slot_programs(const struct settings *settings, struct viv_error *err) {
+    CLEANUP(free_ptr) char *path = viv_xstrdup(settings->slot_directory);
+    struct statvfs mount;
+
+    while (statvfs(path, &mount)) {
+        if (errno != ENOENT || strcmp(path, "/") == 0)
+            return viv_fail(err, VIV_SYSTEM, "statvfs %s: %m", path);
+        /* dirname(3) works in place. */
+        const char *above = dirname(path);
+        memmove(path, above, strlen(above) + 1);
+    }
+    if (mount.f_flag & ST_NOEXEC)
+        return viv_fail(err, VIV_SYSTEM, "%s is mounted noexec", path);
+    return 0;
 }
 
 /* linux/landlock.h of Debian 12 has all of this, but not landlock(7)'s wrappers. */

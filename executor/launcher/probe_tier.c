@@ -21,7 +21,7 @@ static const unsigned controllers =
 
 static const unsigned as_root = ROW(PROBE_CAPABILITIES) | ROW(PROBE_CHROOT) |
                                 ROW(PROBE_CHANGE_OF_USER) | ROW(PROBE_BOUNDING_SET) |
-                                ROW(PROBE_SLOT_DIRECTORY);
+                                ROW(PROBE_SLOT_DIRECTORY) | ROW(PROBE_SLOT_PROGRAMS);
 
 static const unsigned as_anybody = ROW(PROBE_SLOT_DIRECTORY) | ROW(PROBE_LANDLOCK);
 

@@ -170,6 +170,24 @@ static int renew_trees(const struct slot_folders *folders, struct viv_error *err
     return slot_trees_note(folders->slots, err);
 }
 
+static int make_tree_ahead(const struct slot_folders *folders, uint32_t slot,
+                           struct viv_error *err) {
+    const struct wipe_user user = user_of_slot(folders->settings, slot);
+    char name[NAME_SIZE];
+
+    name_slot(name, slot);
+    return slot_tree_make_ahead(folders->slots, name, err)
+               ? -1
+               : slot_tree_set_user(folders->slots, name, user.owner, err);
+}
+
+int slot_folders_make_ahead(const struct slot_folders *folders, struct viv_error *err) {
+    for (uint32_t slot = 0; slot < folders->settings->slots; slot++)
+        if (make_tree_ahead(folders, slot, err))
+            return -1;
+    return make_tree_ahead(folders, JANITOR_ZYGOTE, err);
+}
+
 /* ---- minimal: a new folder for each session, by a name that nobody can guess ---- */
 
 /* Whether it is the folder of a session: of the wanted slot, or, without one, of any. */

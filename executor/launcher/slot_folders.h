@@ -27,6 +27,10 @@ int slot_folders_make(const char *path);
  * packages, in `minimal` all folders of sessions. */
 int slot_folders_start(struct slot_folders *folders, struct viv_error *err);
 
+/* In `confined`: makes the trees of all slots and of the zygote, as far as they are not there,
+ * without what is made for each session. */
+int slot_folders_make_ahead(const struct slot_folders *folders, struct viv_error *err);
+
 /* Prepares a slot, or the zygote's folder, as janitor.h says. Returns the folder's
  * descriptor, which is the caller's, or -1. */
 int slot_folders_prepare(struct slot_folders *folders, uint32_t slot,

@@ -211,15 +211,28 @@ static int make_tree(int slots, const char *name, struct viv_error *err) {
         if (make_whole(slots, name, fill_from_base, err))
             return -1;
     }
+    return 0;
+}
+
+static int add_devices(int slots, const char *name, struct viv_error *err) {
     CLEANUP(close_fd) int tree = openat(slots, name, FOLDER);
+
     if (tree < 0)
         return viv_fail(err, VIV_SYSTEM, "open %s: %m", name);
     return make_devices(tree, err);
 }
 
-int slot_tree_make(int slots, const char *name, struct viv_error *err) {
+int slot_tree_make_ahead(int slots, const char *name, struct viv_error *err) {
     mode_t mask = umask(0);
     int result = make_tree(slots, name, err);
+
+    umask(mask);
+    return result;
+}
+
+int slot_tree_make(int slots, const char *name, struct viv_error *err) {
+    mode_t mask = umask(0);
+    int result = make_tree(slots, name, err) ? -1 : add_devices(slots, name, err);
 
     umask(mask);
     return result;

@@ -142,10 +142,11 @@ int tier_choose(struct tier_choice *choice, const struct settings *settings, int
         choice->tier = (enum isolation_tier)tier;
         if (isolation_check(choice->tier, settings->min_isolation, err))
             return viv_fail(err, VIV_CONFIG,
-                            "min_isolation is %s, and this host gives no more than %s "
-                            "(%s); vivarium-executor --check tells what to change",
+                            "min_isolation is %s, and this host gives no more than %s: "
+                            "vivarium-executor --check tells what to change, and "
+                            "min_isolation = %s takes it as it is (%s)",
                             settings->min_isolation, isolation_name(choice->tier),
-                            choice->report.weaker);
+                            isolation_name(choice->tier), choice->report.weaker);
         if (!isolation_has_namespaces(choice->tier))
             tier_close(choice);
         if (try_tier(choice, program, unwanted, count, &failure) == 0)

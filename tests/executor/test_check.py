@@ -168,6 +168,16 @@ def test_without_one_of_its_capabilities_there_is_no_confined(check, capability)
     assert any(capability.removeprefix("CAP_") in reason for reason in report["reasons"])
 
 
+def test_slots_where_nothing_can_be_executed_are_not_confined(check, folder):
+    mount = ["unshare", "--mount", "sh", "-c",
+             'mount -t tmpfs -o noexec,mode=755 none "$0" && exec "$@"', folder / "slots"]
+    report = told(check("--json", "--min_isolation=minimal", f"--slot_directory={folder}/slots/in",
+                        prefix=[*mount, *profile()]))
+    assert states(report)["programs in slot_directory"] == "refused"
+    assert f"programs in slot_directory: {folder}/slots is mounted noexec" in report["reasons"]
+    assert report["tier"] == "minimal"
+
+
 def test_no_folder_for_slots_and_no_namespaces_is_no_tier(check):
     done = check("--json", "--min_isolation=minimal", "--slot_directory=/proc/slots",
                  prefix=profile())
