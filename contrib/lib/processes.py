@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The processes of dev-server: how a part is started, watched and ended, and its signals.
+"""The processes of who runs the services: how a part is started, watched and ended, and signals.
 
-Knows nothing of what the parts are. SIGNALS are blocked in dev-server from its start on and are
-taken only here, so that none comes at a bad moment.
+Knows nothing of what the parts are. SIGNALS are blocked from the start on and are taken only
+here, so that none comes at a bad moment.
 """
 
 import contextlib
@@ -92,6 +92,7 @@ class Part:
         self.started = 0.0
         self.start_at = 0.0  # when to start it again
         self.delay = FIRST_DELAY
+        self.quick_ends = 0  # in a row, each soon after its start
 
     def may_start(self):
         return self.needs is None or self.needs.exists()
@@ -135,6 +136,8 @@ class Part:
         now = time.monotonic()
         if now - self.started > 2 * LAST_DELAY:
             self.delay = FIRST_DELAY
+            self.quick_ends = 0
+        self.quick_ends += 1
         log("warning", "part_ended", part=self.name, status=describe(status),
             again_in_ms=round(self.delay * 1000))
         self.pid = None
