@@ -2,6 +2,7 @@
 """The manifests for Kubernetes, without a cluster: against the types of its API as the Python
 client has them, the settings, and the services' own port and path."""
 
+import json
 import os
 import re
 import subprocess
@@ -227,6 +228,13 @@ def test_what_the_tiers_need(objects, pod, container, environment):
         assert tier == "confined" and profile == {"type": "RuntimeDefault"}
         assert pod["securityContext"]["runAsUser"] == 0
         assert sorted(added) == sorted([*needed, "MKNOD"])
+
+
+def test_the_profile_is_one_that_every_runtime_reads_alike():
+    profile = json.loads(markdown.read("contrib/docker/seccomp.json"))
+    assert set(profile) <= {"defaultAction", "defaultErrnoRet", "architectures", "syscalls"}
+    for rule in profile["syscalls"]:  # conditions, which Docker has besides, are passed over there
+        assert set(rule) <= {"names", "action", "errnoRet", "args", "comment"}
 
 
 def test_the_readme_says_that_no_cluster_has_seen_them():
