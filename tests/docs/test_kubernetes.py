@@ -10,16 +10,12 @@ import subprocess
 import pytest
 import yaml
 
-from docs import markdown, sources
+from docs import markdown, memory, sources
 from support.must import cannot
 
 FOLDER = "contrib/kubernetes"
-MIB = 1 << 20
-UNITS = {"K": 1 << 10, "M": MIB, "G": 1 << 30, "Ki": 1 << 10, "Mi": MIB, "Gi": 1 << 30}
 # fields that are younger than the client of some releases of Debian
 YOUNGER = {"hostUsers": bool, "appArmorProfile": dict}
-# of the processes besides sessions, in MiB
-SANDBOX, SERVICES = 6, 300
 
 
 def merge(base, patch):
@@ -68,12 +64,6 @@ def container(pod):
 def environment(container):
     """The container's variables."""
     return {entry["name"]: entry["value"] for entry in container["env"]}
-
-
-def size(text):
-    """Bytes of a quantity or setting."""
-    number, unit = re.fullmatch(r"(\d+)([KMG]i?)?", text).groups()
-    return int(number) * UNITS.get(unit, 1)
 
 
 def setting(environment, key):
@@ -194,21 +184,14 @@ def test_clients_stay_with_a_pod_for_as_long_as_their_sessions(objects, environm
 
 
 def test_the_limit_of_memory_holds_the_sum(pod, container, environment):
-    def of(key):
-        return size(setting(environment, key)) // MIB
-
-    sessions = int(setting(environment, "max_sessions"))
-    session = of("session_memory") + of("session_disk") * 5 // 4 + SANDBOX
-    pool = int(setting(environment, "pool_size")) * SANDBOX
-    volumes = sum(size(each["emptyDir"]["sizeLimit"]) for each in pod["volumes"]) // MIB
-    limit = size(container["resources"]["limits"]["memory"]) // MIB
-    total = sessions * session + pool + SERVICES + of("max_in_flight") + volumes
+    most = memory.Most(environment, [each["emptyDir"]["sizeLimit"] for each in pod["volumes"]])
+    limit = memory.size(container["resources"]["limits"]["memory"])
     lines = markdown.rows(markdown.section(markdown.read(f"{FOLDER}/README.md"),
                                            "Memory and processors"))
     assert [cells[1] for cells in lines] == [
-        f"{sessions} × {session} MiB", f"{pool} MiB", f"{SERVICES} MiB",
-        f"{of('max_in_flight')} MiB", f"{volumes} MiB", f"{total:,} MiB of {limit:,}"]
-    assert total <= limit
+        f"{most.sessions} × {most.session} MiB", f"{most.pool} MiB", f"{memory.SERVICES} MiB",
+        f"{most.in_flight} MiB", f"{most.volumes} MiB", f"{most.total():,} MiB of {limit:,}"]
+    assert most.total() <= limit
 
 
 def test_what_the_tiers_need(objects, pod, container, environment):
