@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# For quickstart and check: packages of Debian 12, installed only where one is missing.
+# For quickstart and check: packages of Debian 12 and 13, installed only where one is missing.
 
 # What builds and runs Vivarium.
 # shellcheck disable=SC2034
