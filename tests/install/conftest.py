@@ -41,3 +41,21 @@ def machine():
         yield made.start()
     finally:
         made.discard()
+
+
+@pytest.fixture(scope="module")
+def before(machine):
+    """What the machine has written without Vivarium."""
+    return machine.written()
+
+
+@pytest.fixture(scope="module")
+def host(machine, build, before):
+    """The machine with Vivarium on it, by the commands that docs/operations.md has. The tests'
+    connections are made there."""
+    build.make("install", f"DESTDIR={machine.path('/')}")
+    machine.run("systemd-sysusers")
+    machine.run("systemd-tmpfiles", "--create", "vivarium.conf")
+    machine.run("systemctl", "daemon-reload")
+    with machine.network():
+        yield machine

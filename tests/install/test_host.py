@@ -18,29 +18,6 @@ OF_SYSTEMD = ("/var/log/", "/var/lib/systemd/", "/etc/mtab")
 OF_USERS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/.pwd.lock")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def inside(machine):
-    """The tests' connections are made there."""
-    with machine.network():
-        yield
-
-
-@pytest.fixture(scope="module")
-def before(machine):
-    """What the machine has written without Vivarium."""
-    return machine.written()
-
-
-@pytest.fixture(scope="module")
-def host(machine, build, before):
-    """The machine with Vivarium on it, by the commands that docs/operations.md has."""
-    build.make("install", f"DESTDIR={machine.path('/')}")
-    machine.run("systemd-sysusers")
-    machine.run("systemd-tmpfiles", "--create", "vivarium.conf")
-    machine.run("systemctl", "daemon-reload")
-    return machine
-
-
 @pytest.fixture(scope="module")
 def served(host):
     """The host, which serves."""
