@@ -21,6 +21,7 @@
 #define DAY             (24 * HOUR)
 #define TEXT_MAX        1000 /* bytes of a string or list */
 #define SOCKET_START    "unix:"
+#define TCP_START       "tcp:"
 #define SOCKET_PATH_MAX 107 /* bytes, unix(7) */
 
 enum option_type { STRING, CHOICE, LIST, COUNT, SIZE, DURATION };
@@ -45,10 +46,12 @@ struct option {
 
 static const struct option options[] = {
     VALUE(STRING, run_directory, "/run/vivarium", 1, 80, "folder of the sockets"),
-    VALUE(
-        STRING, listen, "", 0, TEXT_MAX,
-        "where the web server finds vivarium-fcgi, unix:PATH; empty is web/fcgi.sock in "
-        "run_directory"),
+    VALUE(STRING, listen, "", 0, TEXT_MAX,
+          "where the web server finds vivarium-fcgi, unix:PATH or tcp:ADDRESS:PORT; "
+          "empty is "
+          "web/fcgi.sock in run_directory"),
+    VALUE(LIST, web_servers, "127.0.0.0/8,::1", 0, TEXT_MAX,
+          "addresses and networks that may connect where listen is tcp:ADDRESS:PORT"),
     VALUE(
         STRING, executor_socket, "", 0, TEXT_MAX,
         "where vivarium-fcgi finds vivarium-executor, a path; empty is executor.sock in "
@@ -254,19 +257,29 @@ static int check_path(const char *key, const char *path, struct viv_error *err) 
                     SOCKET_PATH_MAX);
 }
 
-int settings_check(struct settings *settings, struct viv_error *err) {
+/* An address of TCP is for vivarium-fcgi to judge. */
+static int check_listen(const struct settings *settings, struct viv_error *err) {
     const size_t start = sizeof SOCKET_START - 1;
+
+    if (strncmp(settings->listen, TCP_START, sizeof TCP_START - 1) == 0)
+        return 0;
+    if (strncmp(settings->listen, SOCKET_START, start) != 0)
+        return viv_fail(err, VIV_CONFIG,
+                        "listen: " SOCKET_START "PATH or " TCP_START
+                        "ADDRESS:PORT is expected");
+    if (strcmp(settings->listen + start, settings->executor_socket) == 0)
+        return viv_fail(err, VIV_CONFIG, "listen and executor_socket are the same");
+    return check_path("listen", settings->listen + start, err);
+}
+
+int settings_check(struct settings *settings, struct viv_error *err) {
     char most[QUANTITY_TEXT_SIZE];
 
     derive(&settings->listen, SOCKET_START, settings, "web/fcgi.sock");
     derive(&settings->executor_socket, "", settings, "executor.sock");
-    if (strncmp(settings->listen, SOCKET_START, start) != 0)
-        return viv_fail(err, VIV_CONFIG, "listen: " SOCKET_START "PATH is expected");
-    if (check_path("listen", settings->listen + start, err) ||
+    if (check_listen(settings, err) ||
         check_path("executor_socket", settings->executor_socket, err))
         return -1;
-    if (strcmp(settings->listen + start, settings->executor_socket) == 0)
-        return viv_fail(err, VIV_CONFIG, "listen and executor_socket are the same");
     if (*settings->slot_directory != '/')
         return viv_fail(err, VIV_CONFIG, "slot_directory: an absolute path is expected");
     if (settings->exec_timeout > settings->max_exec_timeout)

@@ -21,7 +21,8 @@
 
 struct settings {
     char *run_directory;   /* for sockets */
-    char *listen;          /* of vivarium-fcgi: unix:PATH */
+    char *listen;          /* of vivarium-fcgi: unix:PATH or tcp:ADDRESS:PORT */
+    char *web_servers;     /* addresses or networks that may connect by TCP; a list */
     char *executor_socket; /* path */
     char *executor_client; /* user that the executor serves besides its own and root */
     char *log_level;       /* a name that viv_log_level_of() knows */

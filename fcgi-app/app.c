@@ -18,7 +18,7 @@ int app_init(struct app *app, const struct settings *settings, struct viv_error 
                      .max_body = settings_max_body(settings),
                      .log_key = hash_key_new(),
                      .instance = (uint32_t)seed.words[0]};
-    if (networks_parse(settings->trusted_proxies, &app->trusted, err))
+    if (networks_parse("trusted_proxies", settings->trusted_proxies, &app->trusted, err))
         return -1;
     app->sessions = sessions_new(&limits);
     app->rate = rate_limit_new(settings->rate_limit);

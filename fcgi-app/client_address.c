@@ -2,7 +2,6 @@
 #include "fcgi-app/client_address.h"
 
 #include <arpa/inet.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +64,7 @@ static bool parse_prefix(struct slice text, unsigned most, unsigned *prefix) {
     return value <= most;
 }
 
-static int parse_network(struct slice text, struct network *network,
+static int parse_network(const char *key, struct slice text, struct network *network,
                          struct viv_error *err) {
     const char *slash = memchr(text.data, '/', text.size);
     struct slice address = {text.data, slash ? (size_t)(slash - text.data) : text.size};
@@ -73,18 +72,18 @@ static int parse_network(struct slice text, struct network *network,
     bool is_ipv4;
 
     if (!parse_address(address, &network->address, &is_ipv4))
-        return viv_fail(err, VIV_CONFIG, "trusted_proxies: not an address or a network");
+        return viv_fail(err, VIV_CONFIG, "%s: not an address or a network", key);
     unsigned most = is_ipv4 ? 32 : 128;
     prefix = most;
     if (slash && !parse_prefix((struct slice){slash + 1, text.size - address.size - 1},
                                most, &prefix))
-        return viv_fail(err, VIV_CONFIG, "trusted_proxies: a prefix is 0 to %u bits",
-                        most);
+        return viv_fail(err, VIV_CONFIG, "%s: a prefix is 0 to %u bits", key, most);
     network->prefix = prefix + (is_ipv4 ? IPV4_PREFIX_BITS : 0);
     return 0;
 }
 
-int networks_parse(const char *text, struct networks *networks, struct viv_error *err) {
+int networks_parse(const char *key, const char *text, struct networks *networks,
+                   struct viv_error *err) {
     size_t most = 1;
 
     *networks = (struct networks){0};
@@ -95,7 +94,7 @@ int networks_parse(const char *text, struct networks *networks, struct viv_error
         size_t length = strcspn(text, ",");
         struct slice entry = trim((struct slice){text, length});
         if (entry.size > 0 &&
-            parse_network(entry, &networks->items[networks->count++], err)) {
+            parse_network(key, entry, &networks->items[networks->count++], err)) {
             networks_clear(networks);
             return -1;
         }
@@ -116,20 +115,19 @@ static bool same_prefix(const unsigned char *a, const unsigned char *b, unsigned
     return rest == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - rest) == 0;
 }
 
-static bool is_trusted(const struct networks *trusted, const struct in6_addr *address) {
-    for (size_t i = 0; i < trusted->count; i++)
-        if (same_prefix(trusted->items[i].address.s6_addr, address->s6_addr,
-                        trusted->items[i].prefix))
+bool networks_contain(const struct networks *networks, const struct in6_addr *address) {
+    for (size_t i = 0; i < networks->count; i++)
+        if (same_prefix(networks->items[i].address.s6_addr, address->s6_addr,
+                        networks->items[i].prefix))
             return true;
     return false;
 }
 
-static void write_address(const struct in6_addr *address,
-                          char client[CLIENT_ADDRESS_SIZE]) {
+const char *address_format(const struct in6_addr *address,
+                           char text[CLIENT_ADDRESS_SIZE]) {
     if (IN6_IS_ADDR_V4MAPPED(address))
-        inet_ntop(AF_INET, address->s6_addr + 12, client, CLIENT_ADDRESS_SIZE);
-    else
-        inet_ntop(AF_INET6, address, client, CLIENT_ADDRESS_SIZE);
+        return inet_ntop(AF_INET, address->s6_addr + 12, text, CLIENT_ADDRESS_SIZE);
+    return inet_ntop(AF_INET6, address, text, CLIENT_ADDRESS_SIZE);
 }
 
 /* Takes the last entry off the list. */
@@ -153,8 +151,8 @@ void client_address(const struct networks *trusted, const char *peer,
         snprintf(client, CLIENT_ADDRESS_SIZE, "unknown");
         return;
     }
-    while (is_trusted(trusted, &current) && take_last(&list, &entry) &&
+    while (networks_contain(trusted, &current) && take_last(&list, &entry) &&
            parse_address(without_port(entry), &next, &is_ipv4))
         current = next;
-    write_address(&current, client);
+    address_format(&current, client);
 }

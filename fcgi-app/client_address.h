@@ -9,12 +9,13 @@
 #define VIV_CLIENT_ADDRESS_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/error.h"
 
 struct network {
-    struct in6_addr address; /* an IPv4 one as ::ffff:a.b.c.d */
+    struct in6_addr address; /* an IPv4 one as ::ffff:a.b.c.d (RFC 4291, 2.5.5.2) */
     unsigned prefix;         /* bits of it that count */
 };
 
@@ -24,12 +25,21 @@ struct networks {
 };
 
 /* Reads "10.0.0.0/8, ::1, 192.0.2.7": addresses and networks of IPv4 and IPv6, divided by
- * commas. Empty text is no network. Fails with VIV_CONFIG; `networks` is then empty. */
-int networks_parse(const char *text, struct networks *networks, struct viv_error *err);
+ * commas. Empty text is no network. Fails with VIV_CONFIG, and names the setting `key`;
+ * `networks` is then empty. */
+int networks_parse(const char *key, const char *text, struct networks *networks,
+                   struct viv_error *err);
+
+/* Whether the address, one of IPv4 as in struct network, is in one of them. */
+bool networks_contain(const struct networks *networks, const struct in6_addr *address);
 
 void networks_clear(struct networks *networks);
 
 #define CLIENT_ADDRESS_SIZE INET6_ADDRSTRLEN
+
+/* Writes an address in its usual form; returns `text`. */
+const char *address_format(const struct in6_addr *address,
+                           char text[CLIENT_ADDRESS_SIZE]);
 
 /*
  * Writes the client's address in its usual form: that of `peer` unless it is trusted;

@@ -38,11 +38,39 @@ static int parse_length(const char *text, uint64_t *length, struct viv_error *er
     return 0;
 }
 
+/* Takes one character off the front, decoded. */
+static unsigned char take_decoded(struct slice *text) {
+    size_t size = 1;
+    int byte = (unsigned char)text->data[0];
+
+    if (byte == '%' && text->size >= 3) {
+        int high = hex_value(text->data[1]), low = hex_value(text->data[2]);
+        if (high >= 0 && low >= 0) {
+            byte = high << 4 | low;
+            size = 3;
+        }
+    }
+    *text = (struct slice){text->data + size, text->size - size};
+    return (unsigned char)byte;
+}
+
+/* What follows SCRIPT_NAME, the path that the web server serves us at (RFC 3875, 4.1.13):
+ * it is decoded, and the path is as it was sent. The whole path where nothing follows: some
+ * web servers take all of it for the name of the script. */
+static struct slice behind_prefix(struct slice path, const char *prefix) {
+    struct slice rest = path;
+
+    for (; prefix && *prefix; prefix++)
+        if (rest.size == 0 || take_decoded(&rest) != (unsigned char)*prefix)
+            return path;
+    return rest.size > 0 && rest.data[0] == '/' ? rest : path;
+}
+
 int http_request_read(const struct http_connection *connection,
                       const struct networks *trusted, struct http_request *request,
                       struct viv_error *err) {
     void *context = connection->context;
-    /* PATH_INFO and SCRIPT_NAME divide the path differently in each web server. */
+    /* PATH_INFO is not as it was sent, and not each web server makes one. */
     const char *target = connection->variable(context, "REQUEST_URI");
 
     if (!target)
@@ -50,8 +78,9 @@ int http_request_read(const struct http_connection *connection,
     *request = (struct http_request){0};
     request->method = method_of(connection->variable(context, "REQUEST_METHOD"));
     request->is_json = is_json_type(connection->variable(context, "CONTENT_TYPE"));
-    request->path = (struct slice){target, strcspn(target, "?")};
-    const char *query = target + request->path.size;
+    struct slice path = {target, strcspn(target, "?")};
+    request->path = behind_prefix(path, connection->variable(context, "SCRIPT_NAME"));
+    const char *query = target + path.size;
     query += *query == '?';
     request->query = (struct slice){query, strlen(query)};
     client_address(trusted, connection->variable(context, "REMOTE_ADDR"),

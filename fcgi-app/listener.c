@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "fcgi-app/listener.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +17,20 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
+#include "common/log.h"
 
-#define SCHEME  "unix:"
-#define BACKLOG 1024 /* net.core.somaxconn may be less */
+#define UNIX_SCHEME "unix:"
+#define TCP_SCHEME  "tcp:"
+#define BACKLOG     1024 /* net.core.somaxconn may be less */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_un local;
+    struct sockaddr_in ipv4;
+    struct sockaddr_in6 ipv6;
+};
+
+/* ---- a unix socket ---- */
 
 static int lock_path(const char *path, struct viv_error *err) {
     char lock[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof ".lock"];
@@ -72,26 +86,177 @@ static int listen_at(const struct sockaddr_un *address, struct viv_error *err) {
     return steal_fd(&fd);
 }
 
-int listener_open(struct listener *listener, const char *address, struct viv_error *err) {
-    struct sockaddr_un socket_address = {.sun_family = AF_UNIX};
-
-    *listener = (struct listener){.fd = -1, .lock = -1};
-    if (strncmp(address, SCHEME, sizeof SCHEME - 1) != 0)
-        return viv_fail(err, VIV_CONFIG, "listen: not of the form unix:PATH");
-    const char *path = address + sizeof SCHEME - 1;
-    if (*path == '\0' || strlen(path) >= sizeof socket_address.sun_path)
+static int parse_path(const char *path, struct sockaddr_un *address,
+                      struct viv_error *err) {
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (*path == '\0' || strlen(path) >= sizeof address->sun_path)
         return viv_fail(err, VIV_CONFIG, "listen: a path of 1 to %zu bytes",
-                        sizeof socket_address.sun_path - 1);
-    strcpy(socket_address.sun_path, path);
-    CLEANUP(close_fd) int lock = lock_path(path, err);
-    if (lock < 0 || remove_stale(&socket_address, err))
+                        sizeof address->sun_path - 1);
+    strcpy(address->sun_path, path);
+    return 0;
+}
+
+static int open_unix(struct listener *listener, const struct sockaddr_un *address,
+                     struct viv_error *err) {
+    CLEANUP(close_fd) int lock = lock_path(address->sun_path, err);
+
+    if (lock < 0 || remove_stale(address, err))
         return -1;
-    listener->fd = listen_at(&socket_address, err);
+    listener->fd = listen_at(address, err);
     if (listener->fd < 0)
         return -1;
     listener->lock = steal_fd(&lock);
-    listener->path = viv_xstrdup(path);
+    listener->path = viv_xstrdup(address->sun_path);
     return 0;
+}
+
+/* ---- an address of TCP ---- */
+
+/* Reads a number from 1 to 65535; 0 is none. */
+static in_port_t parse_port(const char *text) {
+    unsigned long value = 0;
+
+    if (*text == '\0' || strlen(text) > 5 || text[strspn(text, "0123456789")])
+        return 0;
+    value = strtoul(text, NULL, 10);
+    return value <= UINT16_MAX ? (in_port_t)value : 0;
+}
+
+/* Reads "127.0.0.1:9000" or "[::1]:9000". */
+static int parse_tcp(const char *text, union address *address, struct viv_error *err) {
+    char host[INET6_ADDRSTRLEN];
+    bool is_ipv6 = *text == '[';
+    const char *begin = text + is_ipv6;
+    const char *end = strstr(begin, is_ipv6 ? "]:" : ":");
+    in_port_t port = end ? parse_port(end + 1 + is_ipv6) : 0;
+    bool read = false;
+
+    *address = (union address){.any.sa_family = is_ipv6 ? AF_INET6 : AF_INET};
+    if (end && (size_t)(end - begin) < sizeof host) {
+        memcpy(host, begin, (size_t)(end - begin));
+        host[end - begin] = '\0';
+        void *to =
+            is_ipv6 ? (void *)&address->ipv6.sin6_addr : (void *)&address->ipv4.sin_addr;
+        read = inet_pton(address->any.sa_family, host, to) == 1;
+    }
+    if (!read || port == 0)
+        return viv_fail(
+            err, VIV_CONFIG,
+            "listen: " TCP_SCHEME "ADDRESS:PORT is expected, with an address "
+            "in numbers, one of IPv6 in brackets, and a port from 1 to 65535");
+    if (is_ipv6)
+        address->ipv6.sin6_port = htons(port);
+    else
+        address->ipv4.sin_port = htons(port);
+    return 0;
+}
+
+/* The address alone, in the form of struct network. */
+static struct in6_addr host_of(const union address *address) {
+    struct in6_addr host = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+
+    if (address->any.sa_family == AF_INET6)
+        return address->ipv6.sin6_addr;
+    memcpy(host.s6_addr + 12, &address->ipv4.sin_addr, sizeof address->ipv4.sin_addr);
+    return host;
+}
+
+static bool is_loopback(const struct in6_addr *host) {
+    return IN6_IS_ADDR_LOOPBACK(host) ||
+           (IN6_IS_ADDR_V4MAPPED(host) && host->s6_addr[12] == IN_LOOPBACKNET);
+}
+
+static int open_tcp(struct listener *listener, const union address *address,
+                    const char *name, struct viv_error *err) {
+    const int on = 1;
+    bool is_ipv6 = address->any.sa_family == AF_INET6;
+    socklen_t size = is_ipv6 ? sizeof address->ipv6 : sizeof address->ipv4;
+    struct in6_addr host = host_of(address);
+    CLEANUP(close_fd)
+    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    /* After a restart connections of the one before may still be about. All of IPv6 is not
+     * IPv4 as well: that is another address to listen at. */
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
+        (is_ipv6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on)))
+        return viv_fail(err, VIV_SYSTEM, "socket: %m");
+    if (bind(fd, &address->any, size) || listen(fd, BACKLOG))
+        return viv_fail(err, VIV_SYSTEM, "listen at %s: %m", name);
+    listener->fd = steal_fd(&fd);
+    listener->exposed = !is_loopback(&host);
+    return 0;
+}
+
+/* ---- either ---- */
+
+/* Fills *address and `allowed`, which the caller clears in any case. */
+static int parse(const char *text, const char *web_servers, union address *address,
+                 struct networks *allowed, struct viv_error *err) {
+    if (networks_parse("web_servers", web_servers, allowed, err))
+        return -1;
+    if (strncmp(text, TCP_SCHEME, sizeof TCP_SCHEME - 1) == 0)
+        return parse_tcp(text + sizeof TCP_SCHEME - 1, address, err);
+    if (strncmp(text, UNIX_SCHEME, sizeof UNIX_SCHEME - 1) == 0)
+        return parse_path(text + sizeof UNIX_SCHEME - 1, &address->local, err);
+    return viv_fail(err, VIV_CONFIG,
+                    "listen: not of the form unix:PATH or tcp:ADDRESS:PORT");
+}
+
+int listener_check(const char *address, const char *web_servers, struct viv_error *err) {
+    struct networks allowed;
+    union address parsed;
+    int failed = parse(address, web_servers, &parsed, &allowed, err);
+
+    networks_clear(&allowed);
+    return failed;
+}
+
+int listener_open(struct listener *listener, const char *address, const char *web_servers,
+                  struct viv_error *err) {
+    union address parsed = {0};
+
+    *listener = (struct listener){.fd = -1, .lock = -1};
+    int failed = parse(address, web_servers, &parsed, &listener->allowed, err);
+    if (!failed && parsed.any.sa_family == AF_UNIX)
+        failed = open_unix(listener, &parsed.local, err);
+    else if (!failed)
+        failed = open_tcp(listener, &parsed, address, err);
+    if (failed)
+        networks_clear(&listener->allowed);
+    return failed;
+}
+
+/* One line a second: anybody on the network may be behind it. */
+static void log_refusal(struct listener *listener, const struct in6_addr *host) {
+    char text[CLIENT_ADDRESS_SIZE];
+    viv_time now = viv_now(), last = listener->complained;
+
+    if (last != 0 && now - last < VIV_SECOND)
+        return;
+    if (atomic_compare_exchange_strong(&listener->complained, &last, now))
+        viv_log_failure(VIV_LOG_WARNING, "web_server_refused",
+                        "its address is not among web_servers", "peer=%s",
+                        address_format(host, text));
+}
+
+int listener_accept(struct listener *listener) {
+    const int on = 1;
+    union address peer = {0};
+    socklen_t size = sizeof peer;
+    int connection = accept4(listener->fd, &peer.any, &size, SOCK_CLOEXEC);
+
+    if (connection < 0 || listener->path)
+        return connection;
+    struct in6_addr host = host_of(&peer);
+    if (!networks_contain(&listener->allowed, &host)) {
+        close(connection);
+        log_refusal(listener, &host);
+        errno = ECONNABORTED;
+        return -1;
+    }
+    /* The end of an answer is not to wait for the acknowledgement of what came before. */
+    setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return connection;
 }
 
 void listener_close(struct listener *listener) {
@@ -99,6 +264,7 @@ void listener_close(struct listener *listener) {
         unlink(listener->path);
     free(listener->path);
     listener->path = NULL;
+    networks_clear(&listener->allowed);
     close_and_clear(&listener->fd);
     close_and_clear(&listener->lock);
 }

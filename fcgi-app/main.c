@@ -101,10 +101,17 @@ static int serve(struct app *app, struct listener *listener,
     struct viv_error err;
 
     adoption_tick(&adoption, app, viv_now());
-    if (server_start(&server, app, listener->fd, &err))
+    if (server_start(&server, app, listener, &err))
         return fail(&err);
-    viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" threads=%" PRIu64, listener->path,
-            app->settings->threads);
+    viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" threads=%" PRIu64,
+            app->settings->listen, app->settings->threads);
+    if (listener->exposed)
+        viv_log_failure(
+            VIV_LOG_WARNING, "open_to_other_hosts",
+            "FastCGI is neither encrypted nor authenticated: whoever can send "
+            "from an address of web_servers runs code, and whoever is on the "
+            "way reads it",
+            "web_servers=%s", app->settings->web_servers);
     service_notify_tell(manager, "READY=1");
     int number = work_until_signal(app, &adoption, manager, signals);
     service_notify_tell(manager, "STOPPING=1");
@@ -135,7 +142,8 @@ static int run(const struct settings *settings) {
     if (app_init(&app, settings, &err))
         return fail(&err);
     int status;
-    if (fastcgi_set_up(&err) || listener_open(&listener, settings->listen, &err)) {
+    if (fastcgi_set_up(&err) ||
+        listener_open(&listener, settings->listen, settings->web_servers, &err)) {
         status = fail(&err);
     } else {
         status = serve(&app, &listener, &manager, &signals);
@@ -150,10 +158,10 @@ static int check(const struct settings *settings, void *context, struct viv_erro
     struct networks networks;
 
     (void)context;
-    if (networks_parse(settings->trusted_proxies, &networks, err))
+    if (networks_parse("trusted_proxies", settings->trusted_proxies, &networks, err))
         return -1;
     networks_clear(&networks);
-    return 0;
+    return listener_check(settings->listen, settings->web_servers, err);
 }
 
 int main(int argc, char **argv) {

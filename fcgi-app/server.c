@@ -51,7 +51,7 @@ static void pause_after_failure(struct server *server) {
 static int arm(struct server *server, int operation) {
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
 
-    return epoll_ctl(server->epoll, operation, server->listener, &event);
+    return epoll_ctl(server->epoll, operation, server->listener->fd, &event);
 }
 
 /* Threads wait in epoll_wait(2) and not in accept(2): that wakes the one that has waited
@@ -62,7 +62,7 @@ static int next_connection(struct server *server) {
 
     if (epoll_wait(server->epoll, &event, 1, -1) <= 0)
         return -1;
-    int connection = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
+    int connection = listener_accept(server->listener);
     if (connection < 0 && !server->stopping)
         pause_after_failure(server);
     arm(server, EPOLL_CTL_MOD);
@@ -84,7 +84,8 @@ static void *run_thread(void *context) {
     return NULL;
 }
 
-static void server_init(struct server *server, struct app *app, int listener) {
+static void server_init(struct server *server, struct app *app,
+                        struct listener *listener) {
     pthread_condattr_t attributes;
 
     *server = (struct server){.app = app, .listener = listener, .epoll = -1};
@@ -101,7 +102,7 @@ static int watch_listener(struct server *server, struct viv_error *err) {
     if (server->epoll < 0 || arm(server, EPOLL_CTL_ADD))
         return viv_fail(err, VIV_SYSTEM, "epoll: %m");
     /* A connection that is gone by the time of accept(2) must not hold a thread there. */
-    return io_set_nonblocking(server->listener, err);
+    return io_set_nonblocking(server->listener->fd, err);
 }
 
 /* What is left when no thread runs. */
@@ -113,7 +114,7 @@ static void release(struct server *server) {
         close(server->epoll);
 }
 
-int server_start(struct server *server, struct app *app, int listener,
+int server_start(struct server *server, struct app *app, struct listener *listener,
                  struct viv_error *err) {
     pthread_attr_t attributes;
     int failed = 0;
@@ -158,7 +159,7 @@ static bool wait_for_threads(struct server *server, viv_time deadline) {
 bool server_stop(struct server *server, viv_time deadline) {
     server->stopping = true;
     /* Wakes the threads, one after the other. */
-    shutdown(server->listener, SHUT_RDWR);
+    shutdown(server->listener->fd, SHUT_RDWR);
     if (!wait_for_threads(server, deadline))
         return false;
     for (size_t i = 0; i < server->thread_count; i++)

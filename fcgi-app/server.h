@@ -11,11 +11,12 @@
 
 #include "common/clock.h"
 #include "fcgi-app/app.h"
+#include "fcgi-app/listener.h"
 
 struct server {
     struct app *app;
-    int listener; /* borrowed; made non-blocking */
-    int epoll;    /* that all threads wait on for it */
+    struct listener *listener; /* borrowed; made non-blocking */
+    int epoll;                 /* that all threads wait on for it */
     pthread_t *threads;
     size_t thread_count;
     _Atomic bool stopping;
@@ -26,7 +27,7 @@ struct server {
 };
 
 /* Starts the threads. The caller has blocked all signals that it handles itself. */
-int server_start(struct server *server, struct app *app, int listener,
+int server_start(struct server *server, struct app *app, struct listener *listener,
                  struct viv_error *err);
 
 /* Takes no more connections and waits until `deadline` for the requests under way.

@@ -222,7 +222,7 @@ def test_what_stands_around_a_call():
     assert f"what stands around it, {total - seconds('max_exec_timeout')} s here" in text
     assert f"running calls have `stop_timeout`, {seconds('stop_timeout')} s" in text
     proxy = re.search(r'"read-timeout" => (\d+)', markdown.section(markdown.read(OPERATIONS),
-                      "Behind a lighttpd that is there already"))[1]
+                      "As a proxy"))[1]
     assert f"the lighttpd below waits {proxy} s" in text and int(proxy) > total
 
 

@@ -124,17 +124,24 @@ def file_entries(files):
 
 
 class Client:
-    """Requests to one server; every one has a connection of its own. Usable from any thread."""
+    """Requests to one server; every one has a connection of its own. Usable from any thread.
 
-    def __init__(self, port, host="127.0.0.1"):
+    `prefix` comes before all targets, and `name` is what the server is called in place of its
+    address.
+    """
+
+    def __init__(self, port, host="127.0.0.1", prefix="", name=None):
         self.host = host
         self.port = port
+        self.prefix = prefix
+        self.headers = {"Host": name} if name else {}
 
     def request(self, method, target, body=None, headers=None, timeout=PATIENCE):
         """Send one well-formed request and return its Answer."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
         try:
-            connection.request(method, target, body, headers or {})
+            connection.request(method, self.prefix + target, body,
+                               {**self.headers, **(headers or {})})
             return Answer(method, target, connection.getresponse())
         finally:
             connection.close()

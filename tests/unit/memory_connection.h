@@ -12,7 +12,7 @@
 #include "fcgi-app/http.h"
 
 struct memory_connection {
-    const char *method, *target, *content_type, *peer, *forwarded_for;
+    const char *method, *target, *script, *content_type, *peer, *forwarded_for;
     struct slice body;
     char length[32]; /* "": the size of the body */
     struct buffer answer;
@@ -28,6 +28,7 @@ static inline const char *memory_variable(void *context, const char *name) {
         const char *name, *value;
     } variables[] = {{"REQUEST_METHOD", memory->method},
                      {"REQUEST_URI", memory->target},
+                     {"SCRIPT_NAME", memory->script},
                      {"CONTENT_TYPE", memory->content_type},
                      {"CONTENT_LENGTH", memory->length},
                      {"REMOTE_ADDR", memory->peer},

@@ -8,7 +8,7 @@ static void assert_client(const char *trusted, const char *peer,
     struct networks networks;
     char client[CLIENT_ADDRESS_SIZE];
 
-    assert_int_equal(networks_parse(trusted, &networks, NULL), 0);
+    assert_int_equal(networks_parse("key", trusted, &networks, NULL), 0);
     client_address(&networks, peer, forwarded_for, client);
     assert_string_equal(client, expected);
     networks_clear(&networks);
@@ -75,8 +75,8 @@ static void malformed_networks_are_refused(void **state) {
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        assert_fails(networks_parse(texts[i], &networks, &err), &err, VIV_CONFIG,
-                     "trusted_proxies");
+        assert_fails(networks_parse("key", texts[i], &networks, &err), &err, VIV_CONFIG,
+                     "key: ");
         assert_int_equal(networks.count, 0);
     }
 }

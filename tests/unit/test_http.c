@@ -33,6 +33,68 @@ static void targets_are_divided_at_the_first_question_mark(void **state) {
     }
 }
 
+static void the_path_begins_behind_the_prefix(void **state) {
+    static const struct {
+        const char *script, *target, *path;
+    } cases[] = {{"/python", "/python/exec?a=/python/x", "/exec"},
+                 {"/python", "/python/", "/"},
+                 {"/a/b", "/a/b/health", "/health"},
+                 {"/python", "/python/python/exec", "/python/exec"},
+                 {"/my tools", "/my%20tools/exec", "/exec"},
+                 {"/\xc3\xbc", "/%C3%bc/exec", "/exec"},
+                 {"/\xc3\xbc", "/\xc3\xbc/exec", "/exec"},
+                 {"/100%", "/100%25/exec", "/exec"},
+                 {"/100%", "/100%/exec", "/exec"},
+                 {"/python", "/p%79thon/exec", "/exec"},
+                 /* what is behind it is not decoded */
+                 {"/python", "/python/e%78ec", "/e%78ec"},
+                 {"/python", "/python//exec", "//exec"},
+                 {"/python", "/python/../exec", "/../exec"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct memory_connection memory;
+        memory_init(&memory, "GET", cases[i].target);
+        memory.script = cases[i].script;
+        assert_slice_equal(read_request(&memory).path, cases[i].path);
+    }
+}
+
+static void without_a_prefix_the_path_is_whole(void **state) {
+    static const struct {
+        const char *script, *target;
+    } cases[] = {
+        {NULL, "/exec"},
+        {"", "/exec"},
+        /* the whole path as the name of the script, as nginx has it by default */
+        {"/exec", "/exec"},
+        {"/exec/", "/exec/"},
+        {"/exec", "/e%78ec"},
+        {"/exec", "/x/../exec"},
+        {"/", "/exec"},
+        {"/python/", "/python/exec"},
+        /* not under the prefix, but for what the web server made of it */
+        {"/python", "/python"},
+        {"/python", "/pythonic/exec"},
+        {"/python", "/python%2fexec"},
+        {"/python", "/Python/exec"},
+        {"/python", "//python/exec"},
+        {"/python", "/x/../python/exec"},
+        {"/python", "/exec"},
+        {"/python", "/pyt"},
+        {"/python", "/pytho%6"},
+        {"/python", "/pytho%"},
+        {"/python", ""}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct memory_connection memory;
+        memory_init(&memory, "GET", cases[i].target);
+        memory.script = cases[i].script;
+        assert_slice_equal(read_request(&memory).path, cases[i].target);
+    }
+}
+
 static void methods_are_told_apart(void **state) {
     static const struct {
         const char *name;
@@ -127,6 +189,8 @@ static void a_head_has_what_all_have_and_what_was_set(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(targets_are_divided_at_the_first_question_mark),
+        cmocka_unit_test(the_path_begins_behind_the_prefix),
+        cmocka_unit_test(without_a_prefix_the_path_is_whole),
         cmocka_unit_test(methods_are_told_apart),
         cmocka_unit_test(the_content_type_may_have_parameters),
         cmocka_unit_test(lengths_are_numbers),

@@ -37,9 +37,9 @@ static int set_up(void **state) {
     snprintf(fixture->path, sizeof fixture->path, "%s/fcgi.sock",
              fixture->fake.directory);
     snprintf(address, sizeof address, "unix:%s", fixture->path);
-    assert_int_equal(listener_open(&fixture->listener, address, NULL), 0);
+    assert_int_equal(listener_open(&fixture->listener, address, "", NULL), 0);
     assert_int_equal(
-        server_start(&fixture->server, &fixture->app, fixture->listener.fd, NULL), 0);
+        server_start(&fixture->server, &fixture->app, &fixture->listener, NULL), 0);
     *state = fixture;
     return 0;
 }

@@ -302,7 +302,7 @@ static void settings_are_checked_against_each_other(void **state) {
     } faults[] = {
         {"exec_timeout = 6m", "exec_timeout is larger than max_exec_timeout"},
         {"threads = 16", "reserved_threads leaves none"},
-        {"listen = 127.0.0.1:9000", "listen: unix:PATH is expected"},
+        {"listen = 127.0.0.1:9000", "listen: unix:PATH or tcp:ADDRESS:PORT is expected"},
         {"listen = unix:", "listen: the path of a socket has 1 to 107 bytes"},
         {"listen = unix:/run/vivarium/executor.sock", "the same"},
         {"max_in_flight = 100M", "max_in_flight has no room"},

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Answers that are larger than what the web server holds of them."""
+
+import base64
+import http.client
+import json
+import os
+import re
+import time
+
+from support.client import exec_target, fresh_id
+from support.processes import WEB_SERVER
+from support.together import eventually
+
+SIZE = 8 << 20
+MANY = f"for i in range(8): open(f'f{{i}}', 'wb').write(bytes({SIZE}))"
+
+
+def spooled(server):
+    """Bytes in the files that the web server has open in its folders for bodies."""
+    return sum(os.stat(process.path / "fd" / str(number)).st_size
+               for process in server.parts(WEB_SERVER)
+               for number, target in process.descriptors().items()
+               if re.search(r"/lighttpd-upload-|/body/", target))
+
+
+def test_an_answer_that_nobody_takes_stays_where_it_is(server):
+    name = fresh_id()
+    body = json.dumps({"code": MANY}).encode()
+    with server.client.connect() as connection:
+        connection.sendall(
+            f"POST {exec_target(name)} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        eventually(lambda: server.client.sessions().get(name, {}).get("execution_count") == 1)
+        eventually(lambda: server.client.sessions()[name]["state"] == "idle")
+        time.sleep(1)  # what can be passed on without its taker is
+        assert spooled(server) < SIZE / 4
+        response = http.client.HTTPResponse(connection, method="POST")
+        response.begin()
+        answer = json.loads(response.read())
+    assert answer["success"]
+    files = [base64.b64decode(entry["b64_data"]) for entry in answer["result"]["output_files"]]
+    assert files == [bytes(SIZE)] * 8
