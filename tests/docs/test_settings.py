@@ -75,7 +75,8 @@ def test_the_sample_shows_every_default(settings):
 
 
 @pytest.mark.parametrize("text", [
-    content for language, content in markdown.blocks(markdown.read(PAGE))
+    content for page in (PAGE, "docs/web-servers.md")
+    for language, content in markdown.blocks(markdown.read(page))
     if language == "" and re.match(r"\w+ = ", content)])
 def test_the_pages_examples_are_settings(text, tmp_path):
     example = tmp_path / "vivarium.conf"

@@ -221,9 +221,9 @@ def test_what_stands_around_a_call():
     text = " ".join(markdown.read(OPERATIONS).split())
     assert f"what stands around it, {total - seconds('max_exec_timeout')} s here" in text
     assert f"running calls have `stop_timeout`, {seconds('stop_timeout')} s" in text
-    proxy = re.search(r'"read-timeout" => (\d+)', markdown.section(markdown.read(OPERATIONS),
-                      "As a proxy"))[1]
-    assert f"the lighttpd below waits {proxy} s" in text and int(proxy) > total
+    proxy = re.search(r'"read-timeout" => (\d+)',
+                      markdown.section(markdown.read("docs/web-servers.md"), "As a proxy"))[1]
+    assert f"the proxies of web-servers.md wait {proxy} s" in text and int(proxy) > total
 
 
 def test_the_most_memory_that_there_can_be():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Web servers with other duties, as Debian configures them, with Vivarium as a part.
 
-What is added to their configuration is what docs/operations.md says. They run in a directory of
+What is added to their configuration is what docs/web-servers.md says. They run in a directory of
 their own, as the user that the web server of an instance runs as.
 """
 
@@ -29,7 +29,7 @@ AS_WWW_DATA = ("/usr/bin/setpriv", "--reuid=www-data", "--regid=www-data", "--cl
 
 def snippets(heading):
     """The blocks of configuration below a heading of the page, in order."""
-    page = (ROOT / "docs/operations.md").read_text("utf-8") + "##"
+    page = (ROOT / "docs/web-servers.md").read_text("utf-8") + "##"
     text = re.search(rf"^##+ {heading}\n(.*?)^##", page, re.DOTALL | re.MULTILINE)[1]
     return re.findall(r"^```(?:nginx)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
