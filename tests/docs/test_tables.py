@@ -223,7 +223,7 @@ def test_what_stands_around_a_call():
     assert f"running calls have `stop_timeout`, {seconds('stop_timeout')} s" in text
     proxy = re.search(r'"read-timeout" => (\d+)',
                       markdown.section(markdown.read("docs/web-servers.md"), "As a proxy"))[1]
-    assert f"the proxies of web-servers.md wait {proxy} s" in text and int(proxy) > total
+    assert f"wait {proxy} s. Clients" in text and int(proxy) > total
 
 
 def test_the_most_memory_that_there_can_be():
