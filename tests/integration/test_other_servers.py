@@ -10,7 +10,6 @@ import pytest
 from support import strict_json
 from support.client import Client, exec_target, fresh_id
 from support.other_servers import INDEX, NAME, OTHER_SERVERS, PREFIX
-from support.processes import FCGI
 from support.server import running
 from support.together import eventually
 
@@ -28,9 +27,7 @@ def instance():
 @pytest.fixture(scope="module", params=OTHER_SERVERS)
 def other(request, instance):
     """A web server with other duties."""
-    path = next(instance.scratch.glob("*/run/web/fcgi.sock"))
-    instance.scratch.chmod(0o711)
-    with OTHER_SERVERS[request.param](str(path)) as server:
+    with OTHER_SERVERS[request.param](str(instance.application_socket())) as server:
         yield server
 
 
@@ -131,11 +128,9 @@ def test_the_limit_of_bodies_is_that_of_the_part(other):
 
 
 def test_a_dead_backend_is_told_in_json(instance, other, below, named):
-    part = instance.part(FCGI)
     instance.process.send_signal(signal.SIGSTOP)
     try:
-        os.kill(part.pid, signal.SIGKILL)
-        eventually(lambda: not part.alive())
+        instance.kill_application()
         for client in (below, named):
             answer = client.get("/health")
             assert answer.status == {"lighttpd": 503, "nginx": 502}[other.program]

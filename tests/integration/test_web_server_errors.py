@@ -20,6 +20,8 @@ BODY = b'{"code": "1"}'
 GET = b"GET /health HTTP/1.1\r\nHost: x\r\n"
 POST = b"POST /exec?sessionId=x HTTP/1.1\r\nHost: x\r\n" + JSON
 
+LATER = (505, 400)  # lighttpd 1.4.69, 1.4.79
+
 # the status of lighttpd's answer, that of nginx's, and to what
 MALFORMED = {
     "a header field too large": (431, 431, GET + b"X: " + b"y" * 100_000 + b"\r\n\r\n"),
@@ -29,7 +31,7 @@ MALFORMED = {
     "an unknown method": (501, 405, b"BREW /exec HTTP/1.1\r\nHost: x\r\n\r\n"),
     "a method in small letters": (501, 400, b"get /health HTTP/1.1\r\nHost: x\r\n\r\n"),
     "a version that is none": (400, 400, b"GET /health HTTX/1.1\r\nHost: x\r\n\r\n"),
-    "a version to come": (505, 505, b"GET /health HTTP/3.7\r\nHost: x\r\n\r\n"),
+    "a version to come": (LATER, 505, b"GET /health HTTP/3.7\r\nHost: x\r\n\r\n"),
     "no host": (400, 400, b"GET /health HTTP/1.1\r\n\r\n"),
     "two hosts": (400, 400, GET + b"Host: y\r\n\r\n"),
     "a host that is none": (400, 400, b"GET /health HTTP/1.1\r\nHost: x/y@z\r\n\r\n"),
@@ -60,7 +62,8 @@ MALFORMED = {
 def test_malformed_requests(client, lighttpd, nginx, request_bytes):
     method, target = request_bytes.decode("latin-1").split(" ")[:2]
     answer = client.raw(request_bytes, method, target[:20], parsed=False)
-    assert answer.status == {"lighttpd": lighttpd, "nginx": nginx}[WEB_SERVER], answer
+    expected = {"lighttpd": lighttpd, "nginx": nginx}[WEB_SERVER]
+    assert answer.status in (expected if isinstance(expected, tuple) else (expected,)), answer
 
 
 def test_a_request_without_a_version(client):
@@ -145,8 +148,7 @@ def without_backend(held):
     part = held.part(FCGI)
     held.process.send_signal(signal.SIGSTOP)
     try:
-        os.kill(part.pid, signal.SIGKILL)
-        eventually(lambda: not part.alive())
+        held.kill_application()
         yield held
     finally:
         held.process.send_signal(signal.SIGCONT)

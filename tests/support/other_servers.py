@@ -102,7 +102,7 @@ class OtherServer:
             self.process = subprocess.Popen(
                 [*ENDS_WITH_US, *(AS_WWW_DATA if os.geteuid() == 0 else ()),
                  *ENDS_WITH_US, *map(str, self.command)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             eventually(self._listens)
         except BaseException:

@@ -9,6 +9,7 @@ import queue
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -186,6 +187,21 @@ class DevServer:
                 found = connection.ask(NEXT, found.sandbox)
             if found.sandbox:
                 connection.ask(END, found.sandbox)
+
+    def application_socket(self):
+        """The path of the socket that vivarium-fcgi listens at."""
+        return next(self.scratch.glob("*/run/web/fcgi.sock"))
+
+    def kill_application(self):
+        """Kill vivarium-fcgi, and wait until no connection to it can be made."""
+        part = self.part(processes.FCGI)
+        os.kill(part.pid, signal.SIGKILL)
+        eventually(lambda: not part.alive() and not self._application_listens())
+
+    def _application_listens(self):
+        # its threads end one after the other, and the last one closes the socket
+        with socket.socket(socket.AF_UNIX) as connection:
+            return connection.connect_ex(str(self.application_socket())) == 0
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""
