@@ -3,6 +3,7 @@
 
 import os
 import signal
+import socket
 
 import pytest
 
@@ -198,6 +199,20 @@ def test_a_setting_that_is_refused_is_not_tried_again(served, unit):
         settings.write_text(text)
     served.run("systemctl", "start", unit)
     eventually(healthy, within=120)
+
+
+# what a drop-in gives back
+
+def test_a_tcp_address_to_listen_at(served):
+    drop_in(served, FCGI, "[Service]\nPrivateNetwork=no\n"
+            "RestrictAddressFamilies=AF_INET AF_INET6\n"
+            "Environment=VIVARIUM_LISTEN=tcp:127.0.0.1:9000\n")
+    served.run("systemctl", "restart", FCGI)
+    with socket.create_connection(("127.0.0.1", 9000), 10):
+        pass
+    without_drop_in(served, FCGI)
+    served.run("systemctl", "restart", FCGI)
+    eventually(healthy)
 
 
 # where there are no namespaces
