@@ -209,7 +209,7 @@ def children():
 
 def kill_leftovers():
     """End what a part left behind when it was killed. Orphans come to us, a subreaper."""
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         list(reap([]))
         left = list(children())
