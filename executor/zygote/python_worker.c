@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
 #include "common/session_wire.h"
+#include "executor/zygote/fork_orphan.h"
 #include "runner_embed.h"
 
 #define RUNNER_FILE "<vivarium>" /* its frames are left out of tracebacks */
@@ -131,43 +131,9 @@ int python_start(const char *preload, struct viv_error *err) {
     return prepare(preload, err);
 }
 
-/*
- * The child of a process that forks into another PID namespace would have that process
- * for its parent. It shall have the namespace's PID 1: so a process in between forks it
- * and ends, and the kernel gives it to the reaper of its namespace (pid_namespaces(7)),
- * or in ours to the launcher, which has asked for that (prctl(2),
- * PR_SET_CHILD_SUBREAPER). The one in between shares this process's memory (vfork(2)), so that only one copy of
- * the page tables is made.
- */
-__attribute__((noinline)) static pid_t fork_through_vfork(void) {
-    int status;
-    /* What holds if it is killed meanwhile, with the PID namespace that it is in. */
-    volatile int failed = ESRCH;
-    volatile pid_t made = -1;
-    pid_t between = vfork(); /* NOLINT(*-unsafe-functions, cert-msc*) */
-
-    if (between == 0) {
-        /* Without what glibc does at a fork: it would take locks in the memory that is
-         * shared, and a process that is killed does not give them back. There is one
-         * thread, and nobody else to hold them. */
-        pid_t child = _Fork();
-        if (child == 0)
-            return 0;
-        failed = child < 0 ? errno : 0;
-        made = child;
-        _exit(0);
-    }
-    if (between < 0)
-        return -1;
-    while (waitpid(between, &status, 0) < 0 && errno == EINTR)
-        ;
-    errno = failed;
-    return made;
-}
-
 pid_t python_fork_orphan(void) {
     PyOS_BeforeFork();
-    pid_t result = fork_through_vfork();
+    pid_t result = fork_orphan();
     int error = errno;
     if (result == 0) {
         PyOS_AfterFork_Child();
