@@ -2,9 +2,11 @@
 # Vivarium in one container: lighttpd on port 3080, vivarium-fcgi, vivarium-executor, and an init
 # that keeps them running. contrib/docker/README.md says how to build and run it.
 
+ARG BASE=debian:trixie-slim
+
 # ---- the programs ----
 
-FROM debian:trixie-slim AS build
+FROM $BASE AS build
 
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         autoconf automake gcc libc6-dev make pkg-config \
@@ -23,7 +25,7 @@ COPY contrib/lib/processes.py contrib/lib/serving.py /installed/usr/libexec/viva
 
 # ---- what runs ----
 
-FROM debian:trixie-slim
+FROM $BASE
 
 # More packages of Debian for sessions to import from: "python3-scipy python3-sklearn".
 ARG EXTRA_PACKAGES=""

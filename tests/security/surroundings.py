@@ -44,8 +44,8 @@ class Surroundings:
 
         eventually(no_more_processes, within=PATIENCE)
         assert differences(self.files, files(self.server)) == []
-        news = self._log()[self.read:]
-        assert news, "the call is not in the log"
+        # the log of a container comes by way of its engine
+        news = eventually(self._whole_news, within=PATIENCE)
         assert wrong_lines(news) == []
         for line in code.splitlines():
             assert len(line.strip()) < TELLING or line.strip().encode() not in news, line
@@ -58,6 +58,10 @@ class Surroundings:
 
     def _log(self):
         return self.server.log.read_bytes()
+
+    def _whole_news(self):
+        news = self._log()[self.read:]
+        return news.endswith(b"\n") and news
 
 
 def files(server):

@@ -18,11 +18,12 @@ import uuid
 
 from . import processes
 from .client import Client
+from .container import Container
 from .must import cannot
 from .program import program
 from .tiers import ROOT, Tier
 from .together import eventually
-from .wires import END, NEXT, Connection
+from .wires import end_session
 
 COMMAND = ROOT / "contrib" / "dev-server"
 # even when the tests are killed no instance goes on for ever
@@ -175,18 +176,13 @@ class DevServer:
         assert len(workers) == 1, workers
         return workers[0]
 
-    def end_session(self, name):
-        """Let the executor end what a session has, which its idle time else does in the end.
+    def executor_socket(self):
+        """Where vivarium-executor listens."""
+        return next(self.scratch.glob("*/run/executor/executor.sock"))
 
-        What it keeps of a session for vivarium-fcgi has the session's name in it.
-        """
-        path = next(self.scratch.glob("*/run/executor/executor.sock"))
-        with Connection(path) as connection:
-            found = connection.ask(NEXT, 0)
-            while found.sandbox and name.encode() not in found.bytes:
-                found = connection.ask(NEXT, found.sandbox)
-            if found.sandbox:
-                connection.ask(END, found.sandbox)
+    def end_session(self, name):
+        """Let the executor end what a session has, which its idle time else does in the end."""
+        end_session(self.executor_socket(), name)
 
     def application_socket(self):
         """The path of the socket that vivarium-fcgi listens at."""
@@ -217,8 +213,9 @@ class DevServer:
 
 @contextlib.contextmanager
 def running(**settings):
-    """An instance for as long as the context lasts."""
-    instance = DevServer(**settings)
+    """An instance for as long as the context lasts: of dev-server, or of VIVARIUM_IMAGE."""
+    kind = Container if os.environ.get("VIVARIUM_IMAGE") else DevServer
+    instance = kind(**settings)
     try:
         yield instance.start()
     finally:

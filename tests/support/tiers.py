@@ -15,7 +15,8 @@ from .must import cannot, only_root_can
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
-TIERS = ("isolated", "isolated-user", "confined", "minimal")
+# all of them, or those that the environment names
+TIERS = tuple(os.environ.get("VIVARIUM_TIERS", "isolated isolated-user confined minimal").split())
 BUILT = ("vivarium-fcgi", "vivarium-executor", "vivarium-zygote", "www-conf/nginx-errors.conf")
 MEMORY = "/dev/shm"
 MEMORY_NEEDED = 4 << 30  # bytes

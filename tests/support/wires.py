@@ -243,3 +243,16 @@ class Connection:
         """One request and its reply."""
         self.send(request(*arguments, **keywords))
         return self.receive()
+
+
+def end_session(path, name):
+    """Let the executor behind the socket `path` end what a session has.
+
+    What it keeps of a session for vivarium-fcgi has the session's name in it.
+    """
+    with Connection(path) as connection:
+        found = connection.ask(NEXT, 0)
+        while found.sandbox and name.encode() not in found.bytes:
+            found = connection.ask(NEXT, found.sandbox)
+        if found.sandbox:
+            connection.ask(END, found.sandbox)

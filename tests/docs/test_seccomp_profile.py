@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""The seccomp profile for containers against the filters of sessions, and what is said of it."""
+
+import json
+import re
+
+from docs import markdown, system_calls
+
+PATH = "contrib/docker/seccomp.json"
+PAGE = "contrib/docker/README.md"
+
+
+def groups():
+    """The groups of calls in the profile."""
+    return json.loads(markdown.read(PATH))["syscalls"]
+
+
+def allowed():
+    """The names of the calls that it allows, some with certain arguments only."""
+    return [name for group in groups() if group["action"] == "SCMP_ACT_ALLOW"
+            for name in group["names"]]
+
+
+def test_it_has_what_every_runtime_reads_and_nothing_more():
+    profile = json.loads(markdown.read(PATH))
+    assert set(profile) == {"defaultAction", "defaultErrnoRet", "syscalls"}
+    assert (profile["defaultAction"], profile["defaultErrnoRet"]) == ("SCMP_ACT_ERRNO", 1)
+    for group in groups():
+        assert set(group) <= {"names", "action", "args", "errnoRet", "comment"}
+
+
+def test_each_call_stands_in_one_place():
+    names = [name for name in allowed() if name != "socket"]
+    assert len(names) == len(set(names))
+    for group in groups():
+        assert group["names"] == sorted(group["names"])
+
+
+def test_what_a_session_may_call_the_container_may():
+    # of certain arguments only clone's and socket's are looked at
+    wanted = {*system_calls.allowed(), *system_calls.allowed_with_arguments(),
+              *system_calls.of_the_supervisor()}
+    assert len(wanted) > 100
+    assert wanted - set(allowed()) == set()
+
+
+def test_the_page_says_what_is_allowed_and_refused():
+    text = markdown.section(markdown.read(PAGE), "The profile")
+    more, less = (cells[1] for cells in markdown.rows(text)[-2:])
+    last = next(group for group in groups() if "namespaces" in group.get("comment", "")
+                and "mount" in group["names"])
+    assert set(re.findall(r"\b[a-z_]+2?\b", more.replace(" with any flags", ""))) \
+        == {*last["names"], "clone"}
+    for name in ("ptrace", "process_vm_readv", "personality", "memfd_secret", "remap_file_pages",
+                 "modify_ldt", "vmsplice", "tee"):
+        assert name in less and name not in allowed()
+    families = [group["args"] for group in groups() if group["names"] == ["socket"]]
+    assert [one[0]["value"] for one in families] == [1, 2, 10]
+    assert not {"io_uring_setup", "io_setup", "msgget", "mq_open", "open_by_handle_at", "bpf",
+                "perf_event_open", "userfaultfd", "keyctl", "add_key"} & set(allowed())
