@@ -28,8 +28,9 @@ class Failure(Exception):
 
 # ---- the set-up ----
 
-def listen(address, port):
-    """The listening socket. It stays with us, so that a new web server takes up where one died."""
+def listen(address, port, advice=""):
+    """The listening socket. It stays with us, so that a new web server takes up where one died.
+    `advice` is for who finds the port taken."""
     family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -37,9 +38,8 @@ def listen(address, port):
         listener.bind((address, port))
         listener.listen(1024)
     except OSError as error:
-        advice = "; --port N for another one" if error.errno == errno.EADDRINUSE else ""
-        raise Failure(f"cannot listen on {address} port {port}: {error.strerror}{advice}") \
-            from error
+        more = advice if error.errno == errno.EADDRINUSE else ""
+        raise Failure(f"cannot listen on {address} port {port}: {error.strerror}{more}") from error
     return listener
 
 
