@@ -36,9 +36,9 @@ enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_OPTIONS, HTTP_OTHER };
 
 struct http_request {
     enum http_method method;
-    struct slice
-        path; /* as it was sent, from behind the prefix that the web server serves
-                         * us at up to the "?"; borrowed from the connection */
+    /* As it was sent, from behind the prefix that the web server serves us at up to the
+     * "?"; borrowed from the connection. */
+    struct slice path;
     struct slice query; /* what follows the "?", not decoded; borrowed */
     bool is_json;       /* the content type is application/json */
     uint64_t body_size;

@@ -5,8 +5,9 @@
  * sequence, sizes, counts and the nonce are checked, and anything odd is the end of that
  * sandbox, whose caller ends it. Knows no HTTP and no sessions. One thread a channel.
  *
- * No wait here is longer than its deadline. The ladder, from the inside out; the web
- * server's read timeout (www-conf/lighttpd-location.conf) is above its sum with the defaults, 362 s:
+ * No wait here is longer than its deadline. The ladder, from the inside out; the read
+ * timeout of the web server (www-conf/lighttpd-location.conf, nginx-location.conf.in) is
+ * above its sum with the defaults, 362 s:
  *
  *     max_queue_wait          30 s    waiting for the session
  *     EXECUTOR_ACQUIRE_MS     10 s    a sandbox
