@@ -3,8 +3,8 @@
  * The fork behind python_fork_orphan(). It knows nothing of Python: what an interpreter
  * does before and after a fork is the caller's.
  */
-#ifndef EXECUTOR_ZYGOTE_FORK_ORPHAN_H
-#define EXECUTOR_ZYGOTE_FORK_ORPHAN_H
+#ifndef VIV_FORK_ORPHAN_H
+#define VIV_FORK_ORPHAN_H
 
 #include <sys/types.h>
 
