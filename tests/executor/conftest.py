@@ -3,12 +3,15 @@
 
 import contextlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
 
 from support.executor import AS_IT_IS, Executor
-from support.tiers import Tier
+from support.tiers import Tier, build_file
+
+MOST_SLOTS = 56  # that a test uses at a time
 
 
 def pytest_configure(config):
@@ -54,7 +57,9 @@ def _slots(tier):
     if tier != "confined":
         yield {}
         return
-    folder = tempfile.mkdtemp(prefix="viv-", dir=Tier(tier).folder_of_scratch(32))
+    folder = tempfile.mkdtemp(prefix="viv-", dir=Tier(tier).folder_of_scratch(MOST_SLOTS))
+    subprocess.run([build_file("vivarium-executor"), "-f", "/dev/null", "--prepare-slots",
+                    f"--slot_directory={folder}", f"--slots={MOST_SLOTS}"], check=True)
     yield {"slot_directory": folder}
     shutil.rmtree(folder)
 
