@@ -22,26 +22,42 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Debian's packages start a web server on port 80, now and at every boot. Whoever had it before
-# keeps it as it was; nobody gets it from us. invoke-rc.d(8) asks policy-rc.d.
-install_web_server() {
-    local name=$1 policy=/usr/sbin/policy-rc.d own_policy=
+# install_stopped PACKAGE SERVICE...: some of Debian's packages start services, now and at every
+# boot: a web server on port 80, an engine of containers. Whoever had them before keeps them as
+# they were; nobody gets them from us. invoke-rc.d(8) and deb-systemd-invoke(1) ask policy-rc.d,
+# the one for a service, the other for a unit.
+install_stopped() {
+    local package=$1 service status=0 policy=/usr/sbin/policy-rc.d own_policy=
+    shift
     if [ ! -e $policy ]; then
         own_policy=yes
         # shellcheck disable=SC2016
-        printf '#!/bin/sh\n[ "$1" != %s ] || exit 101\n' "$name" | as_root tee $policy >/dev/null
+        {
+            printf '#!/bin/sh\n'
+            for service; do
+                printf 'case $1 in %s | %s.service) exit 101 ;; esac\n' "$service" "$service"
+            done
+        } | as_root tee $policy >/dev/null
         as_root chmod 755 $policy
     fi
-    local status=0
-    apt_install "$name" || status=$?
+    apt_install "$package" || status=$?
     [ -z "$own_policy" ] || as_root rm -f $policy
-    if [ -d /run/systemd/system ]; then
-        as_root systemctl disable --now "$name" || status=$?
-    else
-        [ ! -e "/run/$name.pid" ] || as_root service "$name" stop || status=$?
-        as_root update-rc.d "$name" disable || status=$?
-    fi
+    for service; do
+        if [ -d /run/systemd/system ]; then
+            as_root systemctl disable --now "$service" || status=$?
+        elif [ -e "/etc/init.d/$service" ]; then
+            [ ! -e "/run/$service.pid" ] || as_root service "$service" stop || status=$?
+            as_root update-rc.d "$service" disable || status=$?
+        fi
+    done
     return $status
+}
+
+# Docker's package, and with it containerd, unless that was there before.
+install_docker() {
+    local services=(docker docker.socket)
+    is_installed containerd || services+=(containerd)
+    install_stopped docker.io "${services[@]}"
 }
 
 apt_install() {
@@ -60,7 +76,8 @@ need_packages() {
     local others=()
     for package in "${missing[@]}"; do
         case $package in
-            lighttpd | nginx) install_web_server "$package" || return ;;
+            lighttpd | nginx) install_stopped "$package" "$package" || return ;;
+            docker.io) install_docker || return ;;
             *) others+=("$package") ;;
         esac
     done
