@@ -154,10 +154,12 @@ def test_the_port_is_the_web_servers(objects, container):
         assert [each["port"] for each in service["ports"]] == [port]
 
 
-@pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe", "livenessProbe"])
-def test_probes_ask_for_what_is_there(container, probe):
+# without vivarium-executor /health is 503 and /sessions is not
+@pytest.mark.parametrize("probe, path", [
+    ("startupProbe", "/health"), ("readinessProbe", "/health"), ("livenessProbe", "/sessions")])
+def test_probes_ask_for_what_is_there(container, probe, path):
     get = container[probe]["httpGet"]
-    assert get == {"path": "/health", "port": "http"}
+    assert get == {"path": path, "port": "http"}
     assert f'"{get["path"]}"' in markdown.read("fcgi-app/routes.c")
 
 
