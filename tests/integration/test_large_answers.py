@@ -5,6 +5,7 @@ import base64
 import http.client
 import json
 import os
+import pathlib
 import re
 import time
 
@@ -17,11 +18,28 @@ MANY = f"for i in range(8): open(f'f{{i}}', 'wb').write(bytes({SIZE}))"
 
 
 def spooled(server):
-    """Bytes in the files that the web server has open in its folders for bodies."""
-    return sum(os.stat(process.path / "fd" / str(number)).st_size
-               for process in server.parts(WEB_SERVER)
-               for number, target in process.descriptors().items()
-               if re.search(r"/lighttpd-upload-|/body/", target))
+    """Bytes in the files of the web server's folders for bodies, and of what it puts aside.
+
+    lighttpd closes those that are full, nginx takes their names away at once.
+    """
+    text = next(server.scratch.glob(f"*/{WEB_SERVER}.conf")).read_text()
+    folders = re.findall(
+        r"/[^\s\";]+", re.search(r"(?:upload-dirs =|client_body_temp_path) (.*)", text)[1])
+    files = [file for folder in folders for file in pathlib.Path(folder).rglob("*")]
+    for process in server.parts(WEB_SERVER):
+        files += [process.path / "fd" / str(number)
+                  for number, target in process.descriptors().items()
+                  if target.startswith(tuple(folders))]
+    found = {(status.st_dev, status.st_ino): status.st_size for status in map(os.stat, files)}
+    return sum(found.values())
+
+
+def test_a_body_that_is_not_whole_yet_is_found_where_it_waits(server):
+    with server.client.connect() as connection:
+        connection.sendall(
+            f"POST {exec_target(fresh_id())} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"
+            f"\r\nContent-Length: {2 * SIZE}\r\n\r\n".encode() + bytes(SIZE))
+        eventually(lambda: spooled(server) > SIZE / 2)
 
 
 def test_an_answer_that_nobody_takes_stays_where_it_is(server):

@@ -83,7 +83,11 @@ class OtherServer:
                 path.read_text().replace("@pkgdatadir@", str(self.installed)))
         (self.home / "www").mkdir()
         (self.home / "www/index.html").write_bytes(INDEX)
-        self.command = self.configure()
+        try:
+            self.command = self.configure()
+        except BaseException:
+            shutil.rmtree(self.home)
+            raise
         for path in (self.home, *self.home.rglob("*")):
             path.chmod(0o755)
             if os.geteuid() == 0:
