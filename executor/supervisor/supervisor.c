@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop: one poll(2) over the launcher's socket, the session channel and the worker.
+ * The loop: one ppoll(2) over the launcher's socket, the session channel and the worker.
  * Whatever takes time happens to the worker only; the supervisor itself blocks no longer
  * than a client that does not read, and that one is given up (client_channel.h).
  */
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "common/io.h"
@@ -151,9 +152,24 @@ static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_
     client_channel_flush_some(&self->client);
 }
 
+/* Waits for what is watched, for the end of a child, or until `deadline`. */
+static void wait_and_handle(struct supervisor *self, viv_time deadline) {
+    const int ms = viv_poll_timeout(deadline);
+    const struct timespec limit = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * VIV_MS};
+    struct pollfd watched[WATCHED_COUNT];
+    sigset_t none;
+
+    sigemptyset(&none);
+    watch(self, watched);
+    int ready = ppoll(watched, WATCHED_COUNT, ms < 0 ? NULL : &limit, &none);
+    if (ready > 0)
+        handle(self, watched);
+    else if (ready < 0)
+        worker_process_reap_others(&self->worker);
+}
+
 void supervisor_main(const struct supervisor_start *start) {
     struct supervisor self = {0};
-    struct pollfd watched[WATCHED_COUNT];
     struct viv_error err;
 
     client_channel_init(&self.client);
@@ -167,11 +183,7 @@ void supervisor_main(const struct supervisor_start *start) {
             deadline_passed(&self);
         if (viv_now() >= self.disk.look_at)
             look_at_disk(&self);
-        watch(&self, watched);
         viv_time next = next_deadline(&self);
-        if (self.disk.look_at < next)
-            next = self.disk.look_at;
-        if (poll(watched, WATCHED_COUNT, viv_poll_timeout(next)) > 0)
-            handle(&self, watched);
+        wait_and_handle(&self, self.disk.look_at < next ? self.disk.look_at : next);
     }
 }

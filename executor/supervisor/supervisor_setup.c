@@ -74,15 +74,20 @@ static int keep_descriptors(struct supervisor_descriptors *kept, struct viv_erro
     return confine_descriptors((unsigned)(first + count), err);
 }
 
+static void wake(int number) { (void)number; }
+
+/* SIGCHLD is for supervisor.c's ppoll(2) alone. */
 static int reset_signals(struct viv_error *err) {
-    sigset_t none;
+    sigset_t blocked;
 
     for (int number = 1; number < _NSIG; number++)
         signal(number, SIG_DFL);
     /* A file of a client that is too large is refused; it is not the end. */
     signal(SIGXFSZ, SIG_IGN);
-    sigemptyset(&none);
-    if (sigprocmask(SIG_SETMASK, &none, NULL))
+    signal(SIGCHLD, wake);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGCHLD);
+    if (sigprocmask(SIG_SETMASK, &blocked, NULL))
         return viv_fail(err, VIV_SYSTEM, "sigprocmask: %m");
     return 0;
 }

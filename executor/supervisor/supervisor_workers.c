@@ -102,6 +102,7 @@ static void take_ready(struct supervisor *self, const struct frame *frame) {
     /* No code of a user ran in it yet: a fault here is ours. */
     if (worker_process_ready(&self->worker, frame, &err))
         supervisor_give_up(&err);
+    worker_process_reap_others(&self->worker);
     self->stillborn = 0;
     was_killed_for_memory(self); /* what was counted before is not of this one */
     if (!self->announced)

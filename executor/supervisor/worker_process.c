@@ -122,6 +122,17 @@ bool worker_process_has_ended(const struct worker_process *worker, viv_time dead
     return worker->pidfd >= 0 && io_wait(worker->pidfd, false, deadline, NULL) == 0;
 }
 
+void worker_process_reap_others(const struct worker_process *worker) {
+    siginfo_t ended = {0};
+
+    while (worker->pid > 0 &&
+           waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid > 0 && ended.si_pid != worker->pid) {
+        waitpid(ended.si_pid, NULL, WNOHANG);
+        ended.si_pid = 0; /* it is left as it is where there is no other */
+    }
+}
+
 static struct worker_end end_of(int status) {
     return (struct worker_end){
         .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
@@ -139,7 +150,6 @@ static void end_children(struct worker_process *worker, struct worker_end *end) 
             if (errno != EINTR)
                 return;
         *end = end_of(status);
-        /* One that was given up before it became ready may have come later. */
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
     } else {

@@ -60,6 +60,10 @@ void worker_process_interrupt(struct worker_process *worker,
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);
 
+/* Reaps those of our children that have ended and are not the worker, once that one is known:
+ * the zygote of a worker may die right behind the fork, and another one make another. */
+void worker_process_reap_others(const struct worker_process *worker);
+
 /* Kills it if it lives, reaps every child or has the launcher do that, and tells how the
  * worker ended. The output stays open, to be read to its end, until
  * worker_process_forget(). Fails when the launcher cannot tell that it ended: the sandbox

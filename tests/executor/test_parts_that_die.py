@@ -91,6 +91,20 @@ def test_zygotes_that_die_at_any_moment(start):
 
 # ---- a sandbox ----
 
+@pytest.mark.tiers(AS_IT_IS)
+def test_orphans_in_a_sandbox_are_reaped_while_it_is_idle(sandbox):
+    """As PID 1 of its namespace a supervisor has them, such as a worker whose zygote died."""
+    only_root_can("start a process in a sandbox")
+    supervisor = sandbox.supervisor()
+    subprocess.run(["nsenter", f"--pid=/proc/{supervisor.pid}/ns/pid", "sh", "-c",
+                    "sleep 1 & true"], check=True)
+    orphan = eventually(lambda: next(
+        (each for each in sandbox.executor.tree()
+         if each.parent == supervisor.pid and each.program() == "sleep"), None))
+    eventually(lambda: orphan.pid not in {each.pid for each in sandbox.executor.tree()})
+    assert sandbox.call("6 * 7").value == "42"
+
+
 def test_a_supervisor_that_dies_takes_its_sandbox_along(executor, canary):
     sandbox = executor.acquire()
     supervisor, worker = sandbox.supervisor(), sandbox.worker()

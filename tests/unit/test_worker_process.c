@@ -343,6 +343,45 @@ static void ends_one_that_never_became_ready(void **state) {
     in_pid_namespace(body_ends_stillborn);
 }
 
+/* A child that has ended and waits to be reaped. */
+static pid_t ended_child(void) {
+    pid_t child = fork();
+    siginfo_t ended;
+
+    if (child == 0)
+        _exit(0);
+    REQUIRE(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) == 0);
+    return child;
+}
+
+static int body_reaps_others(void) {
+    struct bench bench = bench_new();
+    int fds[SPAWN_CGROUP];
+    siginfo_t ended;
+
+    ask(&bench, fds);
+    pid_t first = ended_child(), second = ended_child();
+    /* Either might be the worker, whose READY is still to be read. */
+    worker_process_reap_others(&bench.worker);
+    REQUIRE(kill(first, 0) == 0 && kill(second, 0) == 0);
+    pid_t worker = fork_worker(fds, -1);
+    REQUIRE(say_ready(&bench, WORKER_READY, (uint32_t)worker, WORKER_READY_SIZE) == 0);
+    worker_process_reap_others(&bench.worker);
+    REQUIRE(kill(first, 0) == -1 && kill(second, 0) == -1 && kill(worker, 0) == 0);
+    /* How the worker ended is still to be told. */
+    kill(worker, SIGTERM);
+    REQUIRE(waitid(P_PID, (id_t)worker, &ended, WEXITED | WNOWAIT) == 0);
+    worker_process_reap_others(&bench.worker);
+    REQUIRE(end(&bench).signal == SIGTERM);
+    worker_process_reap_others(&bench.worker);
+    return 0;
+}
+
+static void reaps_others_once_the_worker_is_known(void **state) {
+    (void)state;
+    in_pid_namespace(body_reaps_others);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_for_a_worker),
@@ -353,6 +392,7 @@ int main(void) {
         cmocka_unit_test(an_interrupt_is_told_with_the_next_call),
         cmocka_unit_test(tells_how_a_worker_ended),
         cmocka_unit_test(ends_one_that_never_became_ready),
+        cmocka_unit_test(reaps_others_once_the_worker_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
