@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -31,10 +32,22 @@ int fastcgi_set_up(struct viv_error *err) {
     return 0;
 }
 
+/* What has two values has none: lighttpd makes HTTP_X_FORWARDED_FOR of X-Forwarded-For and of
+ * X_Forwarded_For as well, one of them a proxy's and the other one a client's invention. */
 static const char *variable(void *context, const char *name) {
-    struct fastcgi_request *request = context;
+    const struct fastcgi_request *request = context;
+    size_t size = strlen(name);
+    const char *found = NULL;
 
-    return FCGX_GetParam(name, request->fcgx.envp);
+    for (char *const *entry = request->fcgx.envp; *entry; entry++) {
+        if (strncmp(*entry, name, size) != 0 || (*entry)[size] != '=')
+            continue;
+        const char *value = *entry + size + 1;
+        if (found && strcmp(found, value) != 0)
+            return NULL;
+        found = value;
+    }
+    return found;
 }
 
 static int read_body(void *context, char *to, size_t size, struct viv_error *err) {

@@ -17,8 +17,8 @@
 
 struct http_connection {
     void *context;
-    /* The value of a variable as REQUEST_METHOD, or NULL. Valid until the
-     * request ends. */
+    /* The value of a variable as REQUEST_METHOD, or NULL, also where there are two
+     * values. Valid until the request ends. */
     const char *(*variable)(void *context, const char *name);
     /* Reads exactly `size` bytes of the body. Fails with VIV_NOT_JSON when there are
      * fewer. */

@@ -148,3 +148,16 @@ def test_what_a_client_says_of_itself_comes_before_what_the_proxy_adds(proxied):
             f"X-Forwarded-For: 198.51.100.{number}\r\nX-Forwarded-For: 192.0.2.77\r\n"
             f"Content-Length: {len(body)}\r\n\r\n".encode() + body, "POST", "/exec").status)
     assert statuses == [200, 200, 200, 429]
+
+
+def test_no_other_spelling_takes_the_place_of_what_the_proxy_says(proxied):
+    """Web servers make the same variable of all these headers."""
+    name, body, statuses = fresh_id(), b'{"code": "1"}', []
+    told, lies = "X-Forwarded-For: 192.0.2.78\r\n", (
+        "X_Forwarded_For: 198.51.100.1\r\n", "X.Forwarded-For: 198.51.100.2\r\n")
+    for lines in (told + lies[0], lies[0] + told, told + lies[1], lies[1] + told):
+        statuses.append(proxied.raw(
+            f"POST {exec_target(name)} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            f"{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body,
+            "POST", "/exec").status)
+    assert statuses == [200, 200, 200, 429]

@@ -9,8 +9,21 @@
 #include "fcgi-app/fastcgi.h"
 #include "tests/unit/fastcgi_client.h"
 
-static const char *const variables[] = {
-    "REQUEST_METHOD", "POST", "REQUEST_URI", "/exec?sessionId=a", "EMPTY", "", NULL};
+static const char *const variables[] = {"REQUEST_METHOD",
+                                        "POST",
+                                        "REQUEST_URI",
+                                        "/exec?sessionId=a",
+                                        "EMPTY",
+                                        "",
+                                        "TWICE",
+                                        "a",
+                                        "TWO",
+                                        "a",
+                                        "TWICE",
+                                        "a",
+                                        "TWO",
+                                        "b",
+                                        NULL};
 
 /* A web server in a thread: sends a request, takes the answer. */
 struct client {
@@ -56,6 +69,8 @@ static void a_request_is_read_and_answered(void **state) {
                             "POST");
         assert_string_equal(connection->variable(connection->context, "EMPTY"), "");
         assert_null(connection->variable(connection->context, "REQUEST"));
+        assert_string_equal(connection->variable(connection->context, "TWICE"), "a");
+        assert_null(connection->variable(connection->context, "TWO"));
         assert_int_equal(connection->read(connection->context, body, 5, NULL), 0);
         assert_memory_equal(body, "hello", 5);
         assert_int_equal(connection->write(connection->context, "answer", 6), 0);
