@@ -2,7 +2,11 @@
 """The seccomp profile for containers against the filters of sessions, and what is said of it."""
 
 import json
+import operator
 import re
+import socket
+
+import pytest
 
 from docs import markdown, system_calls
 
@@ -21,6 +25,15 @@ def allowed():
             for name in group["names"]]
 
 
+def permits(call, *arguments):
+    """Whether it allows a call with these arguments."""
+    compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_LT": operator.lt}
+    return any(call in group["names"] and group["action"] == "SCMP_ACT_ALLOW"
+               and all(compare[one["op"]](arguments[one["index"]], one["value"])
+                       for one in group.get("args", []))
+               for group in groups())
+
+
 def test_it_has_what_every_runtime_reads_and_nothing_more():
     profile = json.loads(markdown.read(PATH))
     assert set(profile) == {"defaultAction", "defaultErrnoRet", "syscalls"}
@@ -30,7 +43,7 @@ def test_it_has_what_every_runtime_reads_and_nothing_more():
 
 
 def test_each_call_stands_in_one_place():
-    names = [name for name in allowed() if name != "socket"]
+    names = [name for group in groups() if "args" not in group for name in group["names"]]
     assert len(names) == len(set(names))
     for group in groups():
         assert group["names"] == sorted(group["names"])
@@ -42,6 +55,21 @@ def test_what_a_session_may_call_the_container_may():
               *system_calls.of_the_supervisor()}
     assert len(wanted) > 100
     assert wanted - set(allowed()) == set()
+
+
+@pytest.mark.parametrize("call", ["getsockopt", "setsockopt"])
+def test_no_option_of_a_socket_leads_to_packet_filters(call):
+    """Who makes a network namespace may do there what takes CAP_NET_ADMIN."""
+    for level in (socket.IPPROTO_IP, socket.IPPROTO_IPV6):
+        for option in (64, 96, 128, 200, 1152):  # iptables, arptables, ebtables, routes, IPVS
+            assert not permits(call, 3, level, option)
+    for level, option in ((socket.SOL_SOCKET, socket.SO_REUSEADDR),
+                          (socket.IPPROTO_TCP, socket.TCP_NODELAY),
+                          (socket.IPPROTO_IP, 11),  # IP_RECVERR, which libc sets to ask for a name
+                          (socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)):
+        assert permits(call, 3, level, option)
+    assert not permits(call, 3, 255, 1)
+    assert not permits("socket", socket.AF_NETLINK, socket.SOCK_RAW, 0)
 
 
 def test_the_page_says_what_is_allowed_and_refused():
