@@ -98,9 +98,6 @@ class Part:
         return self.needs is None or self.needs.exists()
 
     def start(self, *more):
-        for pattern in self.litter:
-            for path in glob.glob(str(pattern)):
-                os.unlink(path)
         parent = os.getpid()
         self.started = time.monotonic()
         self.pid = os.fork()
@@ -124,12 +121,22 @@ class Part:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
             return
+        self._remove_litter()
         for number in SIGNALS | {signal.SIGPIPE, signal.SIGXFSZ}:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         environment = {key: value for key, value in os.environ.items() if key not in OWN_VARIABLES}
         environment.update(self.variables)
         os.execve(self.arguments[0], [*self.arguments, *more], environment)
+
+    def _remove_litter(self):
+        """With the part's rights: the folders are its own, and it may have put links there."""
+        for pattern in self.litter:
+            for path in glob.glob(str(pattern)):
+                try:
+                    os.unlink(path)
+                except OSError as error:
+                    log("warning", "litter", part=self.name, reason=error)
 
     def ended(self, status):
         """Note the end; it starts again, later the sooner it died."""

@@ -3,11 +3,16 @@
 
 import os
 import pathlib
+import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 
 import pytest
+
+from support.must import only_root_can
+from support.program import program
 
 CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib"
 
@@ -82,3 +87,32 @@ def test_quickstart_takes_sources_that_are_configured_in_place(tree):
     assert done.returncode == 0, done.stdout
     assert [call.split(": ")[0] for call in calls] == [f"make in {tree}", f"dev-server in {tree}"]
     assert calls[-1].endswith(f": --build {tree} --port 3080")
+
+
+LITTER = program("""
+    import os, sys
+    from lib.processes import Identity, Part
+    part = Part(["/bin/true"], Identity("www-data"), litter=sys.argv[1:])
+    part.start()
+    os.waitpid(part.pid, 0)
+""")
+
+
+def test_what_a_part_has_left_is_removed_with_its_own_rights():
+    only_root_can("start a part as another user")
+    with tempfile.TemporaryDirectory() as folder:
+        others, own = pathlib.Path(folder, "others"), pathlib.Path(folder, "own")
+        (own / "left-folder").mkdir(parents=True)
+        (own / "left-file").touch()
+        (own / "link").symlink_to(others)
+        others.mkdir()
+        (others / "kept").touch()
+        os.chmod(folder, 0o755)
+        user = pwd.getpwnam("www-data")
+        for path in (own, *own.iterdir()):
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+        done = run("/usr/bin/python3", "-Bc", LITTER, own / "left-*", own / "link/*",
+                   env={**os.environ, "PYTHONPATH": str(CONTRIB)})
+        assert done.returncode == 0 and done.stdout.count("event=litter part=true ") == 2
+        assert [path.name for path in (*own.glob("left-*"), *others.iterdir())] == [
+            "left-folder", "kept"]
