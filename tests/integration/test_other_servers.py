@@ -107,7 +107,7 @@ def test_a_client_cannot_name_the_prefix(below, other):
 
 def test_other_paths_are_served_as_ever(other):
     assert plain(other, "GET", "/")[::2] == (200, INDEX)
-    for target in ("/health", "/none", "/pythonic/health", "/python-health", "/pytho"):
+    for target in ("/health", "/none", "/pythonic/health", "/python-health", "/pyth"):
         status, headers, _ = plain(other, "GET", target)
         assert status == 404
         assert headers["Content-Type"].startswith("text/html"), target

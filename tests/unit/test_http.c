@@ -82,8 +82,8 @@ static void without_a_prefix_the_path_is_whole(void **state) {
         {"/python", "/x/../python/exec"},
         {"/python", "/exec"},
         {"/python", "/pyt"},
-        {"/python", "/pytho%6"},
-        {"/python", "/pytho%"},
+        {"/python", "/pyth%6"},
+        {"/python", "/pyth%"},
         {"/python", ""}};
 
     (void)state;
