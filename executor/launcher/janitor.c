@@ -50,7 +50,9 @@ static int open_slots(const char *path, struct viv_error *err) {
 
     if (slot_folders_make(path))
         return viv_fail(err, VIV_CONFIG, "slot_directory: mkdir %s: %m", path);
-    CLEANUP(close_fd) int slots = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    /* Somebody's link would make slots of a folder that is ours for another purpose. */
+    CLEANUP(close_fd)
+    int slots = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (slots < 0 || fstat(slots, &status))
         return viv_fail(err, VIV_CONFIG, "slot_directory: open %s: %m", path);
     /* Who can write there can put another tree in the place of a slot's. */

@@ -10,7 +10,7 @@ import tempfile
 import pytest
 
 from support.must import only_root_can
-from support.tiers import Tier, build_file
+from support.tiers import NOBODY, Tier, build_file
 
 SLOTS, BASE = 2, 1 << 29
 
@@ -57,6 +57,27 @@ def test_they_are_whole_and_have_nothing_that_an_image_cannot(folder):
             status = os.lstat(os.path.join(place, name))
             assert (status.st_uid, status.st_gid) == (0, 0)
             assert stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
+
+
+@pytest.mark.parametrize("owner, mode", [(NOBODY, 0o700), (0, 0o770), (0, 0o707)])
+def test_a_folder_that_others_can_write_to_is_refused(folder, owner, mode):
+    slots = folder / "slots"
+    slots.mkdir()
+    slots.chmod(mode)
+    os.chown(slots, owner, owner)
+    done = prepare(slots)
+    assert done.returncode == 1 and f"{slots} must belong to the user 0 alone" in done.stderr
+    assert os.listdir(slots) == []
+
+
+def test_a_link_leads_to_no_other_folder(folder):
+    other, slots = folder / "other", folder / "slots"
+    other.mkdir(mode=0o755)
+    slots.symlink_to(other)
+    os.chown(slots, NOBODY, NOBODY, follow_symlinks=False)
+    done = prepare(slots)
+    assert done.returncode == 1 and f"slot_directory: open {slots}: " in done.stderr
+    assert stat.S_IMODE(other.stat().st_mode) == 0o755 and os.listdir(other) == []
 
 
 def test_a_start_takes_them_as_they_are(folder, start):
