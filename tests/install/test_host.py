@@ -2,13 +2,14 @@
 """A host from make install to make uninstall, its services under systemd. In this order."""
 
 import os
+import pathlib
 import signal
 import socket
 
 import pytest
 
 from support import processes
-from support.client import Client, fresh_id
+from support.client import Client, exec_target, fresh_id
 from support.together import eventually
 
 EXECUTOR, FCGI, LIGHTTPD = "vivarium-executor", "vivarium-fcgi", "vivarium-lighttpd"
@@ -133,6 +134,21 @@ def test_code_and_files(served, client):
     # a large body goes by way of the web server's folder
     large = os.urandom(3 << 20)
     assert session.exec("len(open('large', 'rb').read())", files={"large": large}).value == 3 << 20
+
+
+def test_bodies_that_are_not_whole_fill_no_memory_of_the_host(served, client):
+    folder = "/run/vivarium/upload"
+    own = pathlib.Path(f"/proc/{served.main_process(LIGHTTPD)}/root{folder}")
+    with client.connect() as connection:
+        connection.sendall(
+            f"POST {exec_target(fresh_id())} HTTP/1.1\r\nHost: x\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {2 << 20}\r\n\r\n".encode()
+            + bytes(1 << 20))
+        eventually(lambda: any(own.iterdir()))
+        assert list(served.path(folder).iterdir()) == []
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    room = os.statvfs(own)
+    assert room.f_blocks * room.f_frsize < memory / 9
 
 
 def test_errors_are_json(served, client):
