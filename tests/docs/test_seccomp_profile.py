@@ -2,9 +2,9 @@
 """The seccomp profile for containers against the filters of sessions, and what is said of it."""
 
 import json
-import operator
 import re
 import socket
+import termios
 
 import pytest
 
@@ -27,11 +27,13 @@ def allowed():
 
 def permits(call, *arguments):
     """Whether it allows a call with these arguments."""
-    compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_LT": operator.lt}
+    def holds(index, value, op, valueTwo=None):
+        given = arguments[index]
+        return {"SCMP_CMP_EQ": given == value, "SCMP_CMP_LT": given < value,
+                "SCMP_CMP_MASKED_EQ": given & value == valueTwo}[op]
+
     return any(call in group["names"] and group["action"] == "SCMP_ACT_ALLOW"
-               and all(compare[one["op"]](arguments[one["index"]], one["value"])
-                       for one in group.get("args", []))
-               for group in groups())
+               and all(holds(**one) for one in group.get("args", [])) for group in groups())
 
 
 def test_it_has_what_every_runtime_reads_and_nothing_more():
@@ -70,6 +72,14 @@ def test_no_option_of_a_socket_leads_to_packet_filters(call):
         assert permits(call, 3, level, option)
     assert not permits(call, 3, 255, 1)
     assert not permits("socket", socket.AF_NETLINK, socket.SOCK_RAW, 0)
+
+
+def test_no_request_makes_or_changes_a_network_interface():
+    for request in (0x8914, 0x8946, 0x8983, 0x89a0, 0x89f1, 1 << 32 | 0x89a0):
+        assert not permits("ioctl", 3, request)
+    for request in (termios.TIOCGWINSZ, termios.FIONREAD, termios.FIONBIO, termios.FIOCLEX,
+                    0x5401):  # TCGETS
+        assert permits("ioctl", 0, request)
 
 
 def test_the_page_says_what_is_allowed_and_refused():
