@@ -26,6 +26,7 @@ enum control_what {
     CONTROL_TELL_FILES,      /* how much memory do the session's files take? */
     CONTROL_STOP_FOR_MEMORY, /* stop the worker, the host is short of memory */
     CONTROL_STOP_FOR_DISK,   /* or of disk */
+    CONTROL_INTERRUPTED,     /* SIGINT is on its way, as CONTROL_INTERRUPT_WORKER asked */
     /* supervisor to launcher */
     CONTROL_SPAWN, /* a worker, please; with the descriptors of it */
     CONTROL_READY, /* the sandbox takes calls */

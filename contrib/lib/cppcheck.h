@@ -12,6 +12,7 @@
     for (one = (list)->first; one; one = one->field.next)
 #define VIVARIUM_CONF                           ""
 #define PACKAGE_VERSION                         ""
+#define VIVARIUM_SECCOMP_PROFILE                ""
 #define json_object_foreach(object, key, value) for (;;)
 #define LIST_FOREACH(one, list, field)                                                   \
     for (one = (list)->first; one; one = one->field.next)

@@ -168,8 +168,11 @@ void launcher_worker_answered(void *context, const struct spawn_reply *reply) {
 /* ---- ended ---- */
 
 void launcher_interrupt_worker(const struct managed_sandbox *managed) {
+    const struct control_message done = {.what = CONTROL_INTERRUPTED};
+
     if (managed->sandbox.worker > 0)
         kill(managed->sandbox.worker, SIGINT);
+    io_send_message(managed->sandbox.control, &done, sizeof done, NULL, 0, NULL);
 }
 
 void launcher_end_worker(struct managed_sandbox *managed) {

@@ -44,6 +44,12 @@ static void take_channel(struct supervisor *self, int fd) {
         self->call.deadline = viv_now();
 }
 
+static void worker_was_interrupted(struct supervisor *self) {
+    worker_process_interrupted(&self->worker);
+    if (self->call.phase == CALL_WAITING && worker_process_is_free(&self->worker))
+        supervisor_start_call(self);
+}
+
 static void read_launcher(struct supervisor *self) {
     struct control_message message;
     struct viv_error err;
@@ -65,6 +71,8 @@ static void read_launcher(struct supervisor *self) {
         supervisor_stop_worker(self, SESSION_OUT_OF_MEMORY);
     } else if (message.what == CONTROL_STOP_FOR_DISK) {
         supervisor_stop_worker(self, SESSION_OUT_OF_DISK);
+    } else if (message.what == CONTROL_INTERRUPTED) {
+        worker_was_interrupted(self);
     }
 }
 

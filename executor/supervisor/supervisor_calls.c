@@ -69,7 +69,7 @@ void supervisor_start_call(struct supervisor *self) {
 static void run_call(struct supervisor *self) {
     if (self->call.upload.failed)
         refuse_call(self);
-    else if (self->worker.state == WORKER_IDLE)
+    else if (worker_process_is_free(&self->worker))
         supervisor_start_call(self);
     else
         self->call.phase = CALL_WAITING;

@@ -112,10 +112,19 @@ void worker_process_interrupt(struct worker_process *worker,
 
     /* Failures are of a worker or a launcher that is gone, which shows otherwise. */
     if (worker->report >= 0)
-        io_send_message(descriptors->control, &please, sizeof please, NULL, 0, NULL);
+        worker->interrupt_pending = io_send_message(descriptors->control, &please,
+                                                    sizeof please, NULL, 0, NULL) == 0;
     else if (worker->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, worker->pidfd, SIGINT, NULL, 0);
     worker->interrupted = true;
+}
+
+void worker_process_interrupted(struct worker_process *worker) {
+    worker->interrupt_pending = false;
+}
+
+bool worker_process_is_free(const struct worker_process *worker) {
+    return worker->state == WORKER_IDLE && !worker->interrupt_pending;
 }
 
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline) {

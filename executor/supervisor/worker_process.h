@@ -28,6 +28,7 @@ struct worker_process {
     int output[2];    /* read ends of its standard output and error */
     int report;       /* where the launcher tells how it ended, or -1: it is our child */
     bool interrupted; /* since it was sent its last CALL */
+    bool interrupt_pending; /* the launcher has not said yet that it was */
 };
 
 /* How it ended. */
@@ -53,9 +54,16 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err);
 
-/* Interrupts the code that it runs, and tells it so with the next CALL. */
+/* Whether a CALL can be sent: it is idle, and no interrupt of the call before, which may have
+ * ended by itself, can strike this one. */
+bool worker_process_is_free(const struct worker_process *worker);
+
+/* Interrupts the code that it runs, and tells it so with the next CALL. Where the launcher is
+ * asked to, its CONTROL_INTERRUPTED is to be passed to worker_process_interrupted(). */
 void worker_process_interrupt(struct worker_process *worker,
                               const struct supervisor_descriptors *descriptors);
+
+void worker_process_interrupted(struct worker_process *worker);
 
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);

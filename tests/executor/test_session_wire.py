@@ -2,6 +2,7 @@
 """A session channel whose client has no manners: the call may be lost, the sandbox is not."""
 
 import os
+import signal
 import time
 
 import pytest
@@ -10,7 +11,7 @@ from support import wires
 from support.executor import AS_IT_IS
 from support.must import only_root_can
 from support.wires import (DATA, DONE, EXEC, EXEC_FIXED, FILE, RUN, Channel, exec_payload, frame)
-from support.together import at_once, eventually
+from support.together import at_once, eventually, in_background
 
 pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
 
@@ -204,6 +205,22 @@ def test_an_interrupt_may_come_after_the_code_has_ended(sandbox, canary):
         answer = sandbox.call(f"time.sleep({pause})", timeout_ms=20, grace_ms=20000)
         assert answer.outcome in (wires.RAN, wires.TIMED_OUT) and not answer.lost
         assert sandbox.call("x").value == "5"
+
+
+@pytest.mark.tiers("confined")
+def test_an_interrupt_that_is_late_by_much_strikes_no_other_call(sandbox):
+    """Where the launcher interrupts, and has something else to do first."""
+    sandbox.call("import time")
+    launcher = sandbox.executor.launcher()
+    os.kill(launcher.pid, signal.SIGSTOP)
+    try:
+        answer = sandbox.call("time.sleep(0.5)", timeout_ms=100, grace_ms=20000)
+        assert answer.outcome == wires.TIMED_OUT and answer.error is None
+        pending = in_background(lambda: sandbox.call("time.sleep(1); 5"))
+        time.sleep(0.5)
+    finally:
+        os.kill(launcher.pid, signal.SIGCONT)
+    assert pending.result(60).value == "5"
 
 
 NO_ROOM, IN_THE_WAY, NOT_WRITTEN = 1, 2, 3

@@ -152,6 +152,10 @@ static void a_worker_need_not_be_a_child(void **state) {
     /* Whose child it is, interrupts it. */
     worker_process_interrupt(&bench->worker, &bench->own);
     assert_launcher_was_asked(CONTROL_INTERRUPT_WORKER);
+    /* Until that is done, it could strike another call. */
+    assert_false(worker_process_is_free(&bench->worker));
+    worker_process_interrupted(&bench->worker);
+    assert_true(worker_process_is_free(&bench->worker));
     assert_int_equal(kill(worker, SIGINT), 0);
     assert_true(worker_process_has_ended(&bench->worker, viv_after_ms(60000)));
 }
