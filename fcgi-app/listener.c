@@ -259,9 +259,13 @@ int listener_accept(struct listener *listener) {
     return connection;
 }
 
-void listener_close(struct listener *listener) {
+void listener_unlink(const struct listener *listener) {
     if (listener->path)
         unlink(listener->path);
+}
+
+void listener_close(struct listener *listener) {
+    listener_unlink(listener);
     free(listener->path);
     listener->path = NULL;
     networks_clear(&listener->allowed);

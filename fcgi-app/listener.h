@@ -39,6 +39,10 @@ int listener_open(struct listener *listener, const char *address, const char *we
  * that may not connect, which is closed and logged. */
 int listener_accept(struct listener *listener);
 
+/* Removes the name of a unix socket, and nothing that a thread which still accepts may look at:
+ * for a process that ends without waiting for them. */
+void listener_unlink(const struct listener *listener);
+
 /* Removes the socket. The zero value with descriptors of -1 is allowed. */
 void listener_close(struct listener *listener);
 

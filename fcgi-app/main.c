@@ -119,7 +119,7 @@ static int serve(struct app *app, struct listener *listener,
     sessions_stop(app->sessions);
     if (!server_stop(&server, viv_after_ms((int64_t)app->settings->stop_timeout))) {
         viv_log(VIV_LOG_WARNING, "stopped", "calls_cut=1");
-        listener_close(listener);
+        listener_unlink(listener);
         _exit(EXIT_SUCCESS);
     }
     viv_log(VIV_LOG_INFO, "stopped", "calls_cut=0");
