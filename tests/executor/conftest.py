@@ -2,6 +2,7 @@
 """vivarium-executor without vivarium-fcgi: the tests take that one's place."""
 
 import contextlib
+import pathlib
 import shutil
 import subprocess
 import tempfile
@@ -78,6 +79,18 @@ def start(tier, _slots):
 
     with contextlib.ExitStack() as stack:
         yield begin
+
+
+@pytest.fixture
+def folder():
+    """A folder with the program and one for slots, for every user."""
+    with tempfile.TemporaryDirectory() as name:
+        path = pathlib.Path(name)
+        path.chmod(0o755)
+        shutil.copy(build_file("vivarium-executor"), path / "program")
+        (path / "program").chmod(0o755)
+        (path / "slots").mkdir()
+        yield path
 
 
 @pytest.fixture

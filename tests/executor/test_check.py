@@ -3,10 +3,7 @@
 
 import json
 import os
-import pathlib
-import shutil
 import subprocess
-import tempfile
 
 import pytest
 
@@ -17,18 +14,6 @@ STATUS = {"full": 0, "isolated": 1, "confined": 2, "minimal": 3, "none": 4}
 IN_NAMESPACES = {"user namespace", "mount namespace", "PID namespace", "network namespace",
                  "IPC namespace", "UTS namespace", "cgroup namespace", "tmpfs with limits",
                  "read-only bind mount", "change of the root"}
-
-
-@pytest.fixture
-def folder():
-    """A folder with the program and one for slots, for every user."""
-    with tempfile.TemporaryDirectory() as name:
-        path = pathlib.Path(name)
-        path.chmod(0o755)
-        shutil.copy(build_file("vivarium-executor"), path / "program")
-        (path / "program").chmod(0o755)
-        (path / "slots").mkdir()
-        yield path
 
 
 @pytest.fixture

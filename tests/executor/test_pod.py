@@ -4,10 +4,8 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
@@ -26,17 +24,6 @@ def in_pod(user):
     return [sys.executable, str(pathlib.Path(pod.__file__)), str(user)]
 
 
-@pytest.fixture
-def folder():
-    """A folder with the program, for every user."""
-    with tempfile.TemporaryDirectory() as name:
-        path = pathlib.Path(name)
-        path.chmod(0o755)
-        shutil.copy(build_file("vivarium-executor"), path / "program")
-        (path / "program").chmod(0o755)
-        yield path
-
-
 @pytest.mark.parametrize("user, profile, tier", [
     (USER, [], "isolated"),
     (0, [], "confined"),  # uid_base does not fit into the ids of a pod
@@ -44,7 +31,7 @@ def folder():
 ])
 def test_the_tier(folder, user, profile, tier):
     slots = folder / "slots"
-    slots.mkdir(mode=0o700)
+    slots.chmod(0o700)
     os.chown(slots, pod.FIRST + user, pod.FIRST + user)
     done = subprocess.run(
         [*in_pod(user), *map(build_file, profile), folder / "program", "-f", os.devnull,

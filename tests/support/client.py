@@ -154,6 +154,13 @@ class Client:
         """GET /health."""
         return self.get("/health")
 
+    def finds_it_healthy(self):
+        """True when the whole chain answers and can start sandboxes."""
+        try:
+            return self.health().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
     def sessions(self):
         """GET /sessions: the list, as a mapping of ids to entries."""
         listing = self.get("/sessions")

@@ -5,7 +5,6 @@ Under VIVARIUM_IMAGE, the name of an image, every suite over HTTP meets containe
 of dev-server: support.server.running() sees to that. DOCKER_HOST is the engine's.
 """
 
-import http.client
 import json
 import os
 import pathlib
@@ -168,10 +167,7 @@ class Container:
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""
         assert self.running(), self.messages()[-4000:]
-        try:
-            return self.client.health().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
+        return self.client.finds_it_healthy()
 
     def wait_until_healthy(self):
         """Wait until it serves, also after something was killed."""

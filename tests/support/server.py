@@ -2,7 +2,6 @@
 """One running instance of Vivarium, started as a developer starts it."""
 
 import contextlib
-import http.client
 import os
 import pathlib
 import queue
@@ -201,10 +200,7 @@ class DevServer:
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""
-        try:
-            return self.client.health().status == 200
-        except (OSError, http.client.HTTPException):
-            return False
+        return self.client.finds_it_healthy()
 
     def wait_until_healthy(self):
         """Wait until it serves again after something was killed."""
