@@ -12,6 +12,7 @@ int64_t session_cap_to_supervisor(uint8_t type) {
     case SESSION_DATA:
         return SESSION_DATA_MAX;
     case SESSION_RUN:
+    case SESSION_INTERRUPT:
         return 0;
     default:
         return -1;

@@ -3,7 +3,7 @@
  * The channel of a session: frames between vivarium-fcgi (the client) and the supervisor
  * of the session's sandbox, one call after another.
  *
- *     client      EXEC (FILE DATA*)* RUN
+ *     client      EXEC (FILE DATA*)* RUN INTERRUPT?
  *     supervisor  REFUSED                                    nothing was written or run
  *             or  OUTPUT* RESULT? (FILE DATA* FILE_END | LEFT_OUT)* OUTPUT* DONE
  *
@@ -11,7 +11,8 @@
  * each new channel. FILE opens a file, the DATA frames after it are its content. OUTPUT
  * comes as the code writes it. RESULT holds the worker's own claims
  * (executor/worker_wire.h has their form) and is absent when the worker did not live to
- * make them. DONE is the supervisor's verdict.
+ * make them. DONE is the supervisor's verdict. INTERRUPT ends the code as its deadline would,
+ * though not as a time-out; it may cross the end of its call, and is then passed over.
  *
  * The client takes all that a supervisor sends for an attacker's bytes; anything out of
  * order ends the sandbox. The supervisor trusts the client's numbers, not its manners.
@@ -31,6 +32,7 @@ enum session_frame {
     SESSION_FILE = 2, /* the name. Both directions */
     SESSION_DATA = 3, /* bytes of the file. Both directions */
     SESSION_RUN = 4,  /* empty: put the files in place and run */
+    SESSION_INTERRUPT = 5, /* empty */
 
     SESSION_REFUSED = 16,  /* struct session_refused */
     SESSION_OUTPUT = 17,   /* u8 stream (1 or 2), bytes */
@@ -105,6 +107,8 @@ enum session_outcome {
     SESSION_OUT_OF_MEMORY = 4,  /* the worker was stopped for its memory */
     SESSION_BROKE_PROTOCOL = 5, /* the worker was stopped for what it sent */
     SESSION_OUT_OF_DISK = 6,    /* or for its files, where no quota bounds them */
+    SESSION_INTERRUPTED =
+        7, /* the worker was stopped: INTERRUPT had not ended the code */
     SESSION_OUTCOME_COUNT
 };
 

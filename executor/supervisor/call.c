@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SEND_LIMIT_MS 5000
+#define TAKEN_MS      200
 
 int call_begin(struct call *call, int home, const struct frame *frame,
                struct viv_error *err) {
@@ -46,6 +47,25 @@ struct worker_call call_for_worker(const struct call *call) {
 
     memcpy(made.nonce, call->exec.nonce, sizeof made.nonce);
     return made;
+}
+
+static void set_deadline(struct call *call, viv_time deadline) {
+    call->deadline = deadline > call->earliest ? deadline : call->earliest;
+}
+
+void call_set_time(struct call *call, bool late_interrupt) {
+    call->began = viv_now();
+    call->earliest = call->began + (late_interrupt ? TAKEN_MS * VIV_MS : 0);
+    set_deadline(call,
+                 call->unwanted ? call->began : viv_after_ms(call->exec.timeout_ms));
+}
+
+void call_interrupt(struct call *call, uint32_t sequence) {
+    if (call->phase == CALL_NONE || call->sequence != sequence || call->interrupted)
+        return;
+    call->unwanted = true;
+    if (call->phase == CALL_RUNNING)
+        set_deadline(call, viv_now());
 }
 
 uint32_t call_runtime_ms(const struct call *call) {

@@ -33,8 +33,10 @@ struct call {
     struct upload upload;
     struct home_snapshot before;
     viv_time began;
+    viv_time earliest; /* that it may be interrupted */
     viv_time deadline; /* of the code, then of its grace */
     bool interrupted;  /* the deadline has passed, SIGINT was sent */
+    bool unwanted;     /* that was no time-out: its client wanted it to end */
     bool client_gone;  /* its client has left: nothing is sent any more */
     struct call_output output[2];
 };
@@ -49,6 +51,14 @@ int call_receive_file(struct call *call, const struct frame *frame,
 
 /* What the worker is told of it. */
 struct worker_call call_for_worker(const struct call *call);
+
+/* Sets the time when it begins, and when it is to be interrupted. Where the call before was
+ * interrupted, that is not before the worker has surely taken this one: it passes over an
+ * interrupt that is there by then. */
+void call_set_time(struct call *call, bool late_interrupt);
+
+/* Brings the deadline forward, unless it has passed or INTERRUPT is for another call. */
+void call_interrupt(struct call *call, uint32_t sequence);
 
 /* Milliseconds since the code began. */
 uint32_t call_runtime_ms(const struct call *call);

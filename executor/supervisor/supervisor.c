@@ -96,7 +96,8 @@ static void deadline_passed(struct supervisor *self) {
         self->call.deadline = viv_after_ms(self->call.exec.grace_ms);
         worker_process_interrupt(&self->worker, &self->own);
     } else if (self->call.phase == CALL_RUNNING) {
-        supervisor_replace_worker(self, SESSION_TIMED_OUT);
+        supervisor_replace_worker(self, self->call.unwanted ? SESSION_INTERRUPTED
+                                                            : SESSION_TIMED_OUT);
     } else if (self->worker.state == WORKER_ABSENT) {
         supervisor_ask_for_worker(self);
     } else {
@@ -127,7 +128,9 @@ static void look_at_disk(struct supervisor *self) {
 enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, WATCHED_COUNT };
 
 static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
-    short client = call_takes_frames(&self->call) ? POLLIN : 0;
+    /* A new client waits for the end of a call that is not its own. */
+    bool listens = call_takes_frames(&self->call) || !self->call.client_gone;
+    short client = listens ? POLLIN : 0;
 
     if (self->client.queue.size > 0)
         client |= POLLOUT;

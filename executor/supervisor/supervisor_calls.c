@@ -54,8 +54,7 @@ void supervisor_start_call(struct supervisor *self) {
     output_pump_all(&self->worker, &self->call, &self->client);
     disk_watch_begin(&self->disk);
     call->phase = CALL_RUNNING;
-    call->began = viv_now();
-    call->deadline = viv_after_ms(call->exec.timeout_ms);
+    call_set_time(call, self->worker.interrupted);
     struct slice text = {call->text.data, call->text.size};
     int failed = worker_process_call(&self->worker, &worker_call, text,
                                      viv_after_ms(call_send_limit_ms(call)), &err);
@@ -77,6 +76,12 @@ static void run_call(struct supervisor *self) {
 
 static int take_client_frame(struct supervisor *self, const struct frame *frame,
                              struct viv_error *err) {
+    if (frame->type == SESSION_INTERRUPT) {
+        call_interrupt(&self->call, frame->sequence);
+        return 0;
+    }
+    if (!call_takes_frames(&self->call))
+        return viv_fail(err, VIV_BAD_GATEWAY, "a frame in the middle of a call");
     if (self->call.phase == CALL_NONE)
         return call_begin(&self->call, self->own.folders[SESSION_HOME_FOLDER], frame,
                           err);
@@ -92,13 +97,11 @@ void supervisor_read_client(struct supervisor *self) {
     struct frame frame;
     int result = frame_reader_fill(&self->client.reader, self->client.fd, NULL);
 
-    while (result > 0 && self->client.fd >= 0 && call_takes_frames(&self->call)) {
+    while (result > 0 && self->client.fd >= 0) {
         result = frame_reader_next(&self->client.reader, &frame, NULL);
         if (result > 0 && take_client_frame(self, &frame, NULL))
             result = -1;
     }
-    /* A client has nothing to say until its call has ended. */
-    if (result < 0 || (!call_takes_frames(&self->call) &&
-                       frame_reader_pending(&self->client.reader) > 0))
+    if (result < 0)
         supervisor_drop_client(self);
 }

@@ -90,7 +90,7 @@ static void take_result(struct supervisor *self, const struct frame *frame) {
         supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
         return;
     }
-    if (self->call.interrupted)
+    if (self->call.interrupted && !self->call.unwanted)
         done.outcome = SESSION_TIMED_OUT;
     supervisor_finish_call(self, &done, claims);
     self->worker.state = WORKER_IDLE;

@@ -185,6 +185,72 @@ static void tells_its_worker_what_it_needs(void **state) {
     assert_int_equal(call.stdin_size, 5);
 }
 
+static void an_interrupt_brings_the_deadline_forward(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+    struct call *call = &bench->call;
+
+    (void)state;
+    assert_int_equal(begin(bench), 0);
+    call_set_time(call, false);
+    call->phase = CALL_RUNNING;
+    viv_time deadline = call->deadline;
+    assert_true(deadline > call->began);
+    call_interrupt(call, 6);
+    call_interrupt(call, 8);
+    assert_false(call->unwanted);
+    assert_true(call->deadline == deadline);
+    call_interrupt(call, 7);
+    assert_true(call->unwanted);
+    assert_true(call->deadline <= viv_now());
+}
+
+static void an_interrupt_behind_the_deadline_changes_nothing(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+    struct call *call = &bench->call;
+
+    (void)state;
+    assert_int_equal(begin(bench), 0);
+    call->phase = CALL_RUNNING;
+    call->interrupted = true;
+    call->deadline = 5;
+    call_interrupt(call, 7);
+    assert_false(call->unwanted);
+    assert_true(call->deadline == 5);
+}
+
+static void an_interrupt_before_the_code_begins_strikes_it_then(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+    struct call *call = &bench->call;
+
+    (void)state;
+    call_interrupt(call, 0);
+    assert_false(call->unwanted);
+    assert_int_equal(begin(bench), 0);
+    call->phase = CALL_WAITING;
+    call_interrupt(call, 7);
+    call_set_time(call, false);
+    assert_true(call->deadline == call->began);
+}
+
+static void an_interrupt_waits_where_it_could_pass_for_one_that_is_late(void **state) {
+    CLEANUP(bench) struct bench *bench = bench_new();
+    struct call *call = &bench->call;
+
+    (void)state;
+    assert_int_equal(begin(bench), 0);
+    call->exec.timeout_ms = 1;
+    call_set_time(call, true);
+    viv_time earliest = call->deadline;
+    assert_true(earliest >= call->began + 100 * VIV_MS);
+    call->phase = CALL_RUNNING;
+    call_interrupt(call, 7);
+    assert_true(call->unwanted && call->deadline == earliest);
+    call->exec.timeout_ms = 60000;
+    call->unwanted = false;
+    call_set_time(call, true);
+    assert_true(call->deadline >= call->began + 59000 * VIV_MS);
+}
+
 static void fills_its_part_of_the_verdict(void **state) {
     CLEANUP(bench) struct bench *bench = bench_new();
     struct session_done done = {.outcome = SESSION_CRASHED, .signal = 11};
@@ -231,6 +297,10 @@ int main(void) {
         cmocka_unit_test(content_of_a_refused_file_is_taken_and_dropped),
         cmocka_unit_test(output_is_admitted_up_to_its_limit),
         cmocka_unit_test(tells_its_worker_what_it_needs),
+        cmocka_unit_test(an_interrupt_brings_the_deadline_forward),
+        cmocka_unit_test(an_interrupt_behind_the_deadline_changes_nothing),
+        cmocka_unit_test(an_interrupt_before_the_code_begins_strikes_it_then),
+        cmocka_unit_test(an_interrupt_waits_where_it_could_pass_for_one_that_is_late),
         cmocka_unit_test(fills_its_part_of_the_verdict),
         cmocka_unit_test(its_end_leaves_nothing),
     };

@@ -12,12 +12,13 @@ static void each_type_has_its_direction_and_cap(void **state) {
     (void)state;
     for (int type = 0; type < 256; type++) {
         bool shared = type == SESSION_FILE || type == SESSION_DATA;
-        bool sent = shared || type == SESSION_EXEC || type == SESSION_RUN;
+        bool sent = type >= SESSION_EXEC && type <= SESSION_INTERRUPT;
         bool received = shared || (type >= SESSION_REFUSED && type <= SESSION_DONE);
         assert_int_equal(session_cap_to_supervisor((uint8_t)type) >= 0, sent);
         assert_int_equal(session_cap_to_client((uint8_t)type) >= 0, received);
     }
     assert_int_equal(session_cap_to_supervisor(SESSION_RUN), 0);
+    assert_int_equal(session_cap_to_supervisor(SESSION_INTERRUPT), 0);
     assert_int_equal(session_cap_to_client(SESSION_DONE), SESSION_DONE_SIZE);
     assert_int_equal(session_cap_to_client(SESSION_OUTPUT), 1 + SESSION_OUTPUT_MAX);
 }
