@@ -29,6 +29,7 @@ enum viv_code {
     VIV_METHOD,
     VIV_CONFIG, /* a setting is unknown or its value is refused */
     VIV_TIMED_OUT,
+    VIV_INTERRUPTED, /* somebody else has ended what it needs */
     VIV_CODE_COUNT
 };
 

@@ -25,7 +25,7 @@ MAX_CHAIN = 8            # exceptions, each the cause or the context of the next
 # A client tells by these types that it was not the code that failed; no exception may claim one.
 SERVICE_TYPES = frozenset((
     'validation', 'parsing', 'resource_limit', 'timeout', 'crash', 'rate_limit', 'busy',
-    'capacity', 'not_found', 'method', 'system'))
+    'capacity', 'not_found', 'method', 'interrupted', 'system'))
 
 _OWN_FILE = sys._getframe().f_code.co_filename
 _traceback_of = BaseException.__traceback__.__get__

@@ -20,6 +20,7 @@ enum call_end {
     CALL_REFUSED, /* the supervisor ran nothing: see `refused` */
     CALL_OVERDUE, /* there was no verdict by the deadline */
     CALL_BROKEN,  /* the sandbox died or broke the protocol */
+    CALL_ENDED,   /* nobody wants it any more: its session was ended */
 };
 
 struct call_stream {
@@ -42,6 +43,7 @@ struct call_result {
     enum call_end end;
     struct session_done done;       /* with CALL_DONE */
     struct session_refused refused; /* with CALL_REFUSED */
+    bool interrupted;               /* INTERRUPT was sent */
     uint64_t runtime_ms;
     struct call_stream streams[2]; /* standard output, standard error */
 

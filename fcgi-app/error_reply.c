@@ -29,6 +29,7 @@ static const struct row table[VIV_CODE_COUNT] = {
     [VIV_CAPACITY] = {503, 5},
     [VIV_NOT_FOUND] = {404, 0},
     [VIV_METHOD] = {405, 0},
+    [VIV_INTERRUPTED] = {409, 0},
 };
 
 struct document {

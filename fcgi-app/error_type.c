@@ -20,6 +20,7 @@ static const char *const types[VIV_CODE_COUNT] = {
     [VIV_CAPACITY] = "capacity",
     [VIV_NOT_FOUND] = "not_found",
     [VIV_METHOD] = "method",
+    [VIV_INTERRUPTED] = "interrupted",
 };
 
 /* Types of failed executions, which have no code: they are answers of status 200. */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/json_out.h"
 #include "fcgi-app/http.h"
+#include "fcgi-app/keyed_hash.h"
 
 struct exchange {
     const struct http_connection *connection;
@@ -25,8 +26,12 @@ struct exchange {
     int64_t wait_ms, run_ms; /* in the queue, in the sandbox; -1: was not there */
     uint64_t answer_size;
     bool answered, failed; /* an answer was begun; it did not get through */
+    bool left;             /* the client was gone while its code ran */
     bool quiet;            /* log at debug level */
 };
+
+/* Has the log tell the session of that id from others, without its id. */
+void exchange_set_session(struct exchange *exchange, struct hash_key key, const char *id);
 
 /* Writes one document, the same at each call. */
 typedef void exchange_document(struct json_out *out, const void *context);

@@ -46,6 +46,12 @@ static void set_failure(struct failure *failure, const char *type, const char *m
     snprintf(failure->message, sizeof failure->message, "%s", message);
 }
 
+/* Whether the code ran on after somebody had it interrupted. */
+static bool was_stopped(const struct call_result *result) {
+    return result->end == CALL_OVERDUE ? result->interrupted
+                                       : result->done.outcome == SESSION_INTERRUPTED;
+}
+
 /*
  * A sandbox that is lost in a call is a crash to the client: the code did run, so the
  * answer has the fields of a failed execution, and the session block says that all is
@@ -56,6 +62,11 @@ static void describe_failure(const struct exec_reply *reply, struct failure *fai
 
     if (result->end == CALL_BROKEN) {
         set_failure(failure, "crash", "The sandbox was lost while the code ran");
+    } else if (result->end == CALL_ENDED) {
+        set_failure(failure, "interrupted", "The session was ended while the code ran");
+    } else if (was_stopped(result)) {
+        set_failure(failure, "interrupted",
+                    "The code was interrupted, went on, and was killed");
     } else if (result->end == CALL_OVERDUE || result->done.outcome == SESSION_TIMED_OUT) {
         failure->type = "timeout";
         snprintf(failure->message, sizeof failure->message,

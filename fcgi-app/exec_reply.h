@@ -22,7 +22,7 @@ struct exec_reply {
 void exec_reply_write(struct json_out *out, const void *context);
 
 /* How the execution ended, in a word for the log: "ok", "raised", "timeout", "crash",
- * "resource_limit". */
+ * "resource_limit", "interrupted". */
 const char *exec_reply_outcome(const struct call_result *result);
 
 #endif

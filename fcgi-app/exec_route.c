@@ -2,9 +2,7 @@
 #include "fcgi-app/exec_route.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/cleanup.h"
 #include "fcgi-app/error_reply.h"
@@ -92,6 +90,7 @@ static int run_request(struct app *app, struct exchange *exchange, const char *i
     call_result_init(&result, &app->bytes);
     int failed = exec_run(app, &run, err);
     exchange->wait_ms = run.wait_ms;
+    exchange->left = run.left;
     if (failed)
         return -1;
     answer(exchange, &run);
@@ -112,8 +111,7 @@ static int handle(struct app *app, struct exchange *exchange,
         return viv_fail(err, VIV_CONTENT_TYPE, "Content-Type must be application/json");
     if (session_id_from_query(exchange->request.query, id, details, err))
         return -1;
-    snprintf(exchange->session, sizeof exchange->session, "%04x",
-             (unsigned)(keyed_hash(app->log_key, id, strlen(id)) & 0xffff));
+    exchange_set_session(exchange, app->log_key, id);
     if (take_rate(app, exchange, id, err))
         return -1;
     if (!budget_take(&place, 1))

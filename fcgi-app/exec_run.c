@@ -2,19 +2,27 @@
 #include "fcgi-app/exec_run.h"
 
 #include <inttypes.h>
+#include <sys/eventfd.h>
 
+#include "common/cleanup.h"
 #include "common/log.h"
 #include "fcgi-app/sandbox_call.h"
 
 /* A sandbox may be found dead when a call comes, and the next one may die at birth. */
 #define ATTEMPTS 2
 
+int exec_run_end_sandbox(struct app *app, uint64_t sandbox, struct viv_error *err) {
+    if (sandbox == 0 || executor_end(&app->executor, sandbox, err) == 0)
+        return 0;
+    viv_log_failure(VIV_LOG_WARNING, "sandbox_not_ended", err->message,
+                    "sandbox=%" PRIu64, sandbox);
+    return -1;
+}
+
 static void end_sandbox(struct app *app, uint64_t sandbox) {
     struct viv_error err;
 
-    if (sandbox != 0 && executor_end(&app->executor, sandbox, &err))
-        viv_log_failure(VIV_LOG_WARNING, "sandbox_not_ended", err.message,
-                        "sandbox=%" PRIu64, sandbox);
+    exec_run_end_sandbox(app, sandbox, &err);
 }
 
 /* Parts with a sandbox that cannot be used any more. Where code ran in the session, its
@@ -81,11 +89,20 @@ static int provide_sandbox(struct app *app, struct session *session,
     return acquire(app, session, err);
 }
 
+/* Fails when somebody has ended the session. */
+static int check_wanted(struct app *app, const struct session *session,
+                        struct viv_error *err) {
+    if (sessions_wish(app->sessions, session) != WISH_END)
+        return 0;
+    return viv_fail(err, VIV_INTERRUPTED, "The session was ended before the code ran");
+}
+
 /* Sends the request and lets it run, in a sandbox that takes it. */
 static int begin_call(struct app *app, struct session *session, struct exec_run *run,
                       struct sandbox_call *call, struct viv_error *err) {
     for (int attempt = 1;; attempt++) {
-        if (provide_sandbox(app, session, err))
+        if (check_wanted(app, session, err) || provide_sandbox(app, session, err) ||
+            check_wanted(app, session, err))
             return -1;
         *call = (struct sandbox_call){.settings = app->settings,
                                       .channel = session->channel,
@@ -97,6 +114,8 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
         if (sandbox_call_send(call, run->request, err) == 0)
             return 0;
         sessions_revoke_execution(app->sessions, session);
+        if (check_wanted(app, session, err))
+            return -1;
         bool died = err->code == VIV_BAD_GATEWAY;
         drop_sandbox(app, session, err->message);
         if (!died || attempt == ATTEMPTS)
@@ -166,6 +185,46 @@ static int fail_refused(const struct exec_run *run, const struct session_refused
     }
 }
 
+/* A call whose code runs. */
+struct running {
+    struct record_request record; /* first, so that one is the other */
+    const struct session *session;
+    struct exec_run *run;
+};
+
+static enum sandbox_wish ask_wish(void *context) {
+    struct running *running = context;
+    const struct session_visit *visit = &running->run->visit;
+
+    switch (sessions_wish(running->record.app->sessions, running->session)) {
+    case WISH_END:
+        return SANDBOX_GIVE_UP;
+    case WISH_INTERRUPT:
+        return SANDBOX_INTERRUPT;
+    default:
+        running->run->left =
+            running->run->left || (visit->gone && visit->gone(visit->context));
+        return running->run->left ? SANDBOX_INTERRUPT : SANDBOX_GO_ON;
+    }
+}
+
+static void receive(struct app *app, struct session *session, struct exec_run *run,
+                    const struct sandbox_call *sent, struct viv_error *why) {
+    /* Whoever takes the session over in the middle of a long call must not give its number to
+     * another execution. */
+    struct running running = {{app, run->visit.id, session->sandbox}, session, run};
+    struct sandbox_call call = *sent;
+    CLEANUP(close_fd) int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+
+    call.lasts = write_record;
+    call.wish = ask_wish;
+    call.bell = bell;
+    call.context = &running;
+    sessions_set_bell(app->sessions, session, bell);
+    sandbox_call_receive(&call, run->result, why);
+    sessions_set_bell(app->sessions, session, -1);
+}
+
 static int run_in(struct app *app, struct session *session, struct exec_run *run,
                   struct viv_error *err) {
     struct call_result *result = run->result;
@@ -175,12 +234,7 @@ static int run_in(struct app *app, struct session *session, struct exec_run *run
     if (begin_call(app, session, run, &call, err))
         return -1;
     run->sent(run->context);
-    /* Whoever takes the session over in the middle of a long call must not give its number to
-     * another execution. */
-    struct record_request record = {app, run->visit.id, session->sandbox};
-    call.lasts = write_record;
-    call.context = &record;
-    sandbox_call_receive(&call, result, &why);
+    receive(app, session, run, &call, &why);
     switch (result->end) {
     case CALL_REFUSED:
         sessions_revoke_execution(app->sessions, session);
@@ -189,6 +243,9 @@ static int run_in(struct app *app, struct session *session, struct exec_run *run
     case CALL_DONE:
         if (result->done.variables_lost && session->lost == SESSION_LOST_NONE)
             session->lost = SESSION_LOST_VARIABLES;
+        break;
+    case CALL_ENDED:
+        session->lost = SESSION_LOST_ALL;
         break;
     case CALL_OVERDUE:
     case CALL_BROKEN:

@@ -25,6 +25,7 @@ struct exec_run {
     uint64_t execution_count;
     uint64_t sandbox; /* 0: the session has none now */
     int64_t wait_ms;  /* for the session; -1: it was not there to wait for */
+    bool left;        /* its visitor was gone while it ran: it was interrupted */
 };
 
 /*
@@ -36,9 +37,14 @@ struct exec_run {
  *     VIV_RESOURCE_LIMIT  the session has no room for the files
  *     VIV_PARSING         something is in the way of a file
  *     VIV_SYSTEM          a file could not be written
+ *     VIV_INTERRUPTED     somebody ended the session
  * and then nothing has run: a session that did not exist before does not exist now.
  */
 int exec_run(struct app *app, struct exec_run *run, struct viv_error *err);
+
+/* Ends a sandbox that no session has any more, unless it is 0. One that cannot be ended now
+ * is found and ended later (adoption.h). */
+int exec_run_end_sandbox(struct app *app, uint64_t sandbox, struct viv_error *err);
 
 /* Writes the record of the session into the executor, unless it has another sandbox by
  * now. */

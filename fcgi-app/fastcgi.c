@@ -16,9 +16,14 @@
 /* libfcgi counts in int. */
 #define PIECE_MAX (1 << 20)
 
+/* Of the protocol (FastCGI 1.0, 3.3 and 8). */
+#define FCGI_RECORD_HEADER 8
+#define FCGI_RECORD_STDERR 7
+
 struct fastcgi_request {
     FCGX_Request fcgx;
     struct http_connection connection;
+    bool probed; /* whether its peer is gone */
 };
 
 int fastcgi_set_up(struct viv_error *err) {
@@ -85,13 +90,32 @@ static void end_answer(void *context) {
     FCGX_Finish_r(&request->fcgx);
 }
 
+/* An empty record of the error stream, which says nothing. A peer that has closed its end of
+ * TCP answers it with a reset (tcp(7)); until then it looks like one that has shut down its
+ * side of the connection. Nothing else has been sent yet. */
+static void probe(struct fastcgi_request *request) {
+    const unsigned char record[FCGI_RECORD_HEADER] = {
+        1, FCGI_RECORD_STDERR, (unsigned char)(request->fcgx.requestId >> 8),
+        (unsigned char)request->fcgx.requestId};
+
+    request->probed = true;
+    if (send(request->fcgx.ipcFd, record, sizeof record, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        return; /* that shows as well the next time */
+}
+
 /* Only a peer that has closed is gone: one that has shut down its side of the connection
  * may still be reading. nginx closes when its client leaves; lighttpd does not. */
 static bool is_gone(void *context) {
     struct fastcgi_request *request = context;
-    struct pollfd waited = {.fd = request->fcgx.ipcFd, .events = 0};
+    struct pollfd waited = {.fd = request->fcgx.ipcFd, .events = POLLRDHUP};
 
-    return poll(&waited, 1, 0) > 0 && (waited.revents & (POLLHUP | POLLERR));
+    if (poll(&waited, 1, 0) <= 0)
+        return false;
+    if (waited.revents & (POLLHUP | POLLERR))
+        return true;
+    if (!request->probed)
+        probe(request);
+    return false;
 }
 
 static int set_time_limits(int connection) {

@@ -9,7 +9,7 @@
 static const char json_type[] = "application/json";
 
 static enum http_method method_of(const char *name) {
-    static const char *const names[] = {"GET", "HEAD", "POST", "OPTIONS"};
+    static const char *const names[] = {"GET", "HEAD", "POST", "DELETE", "OPTIONS"};
 
     for (int i = 0; name && i < HTTP_OTHER; i++)
         if (strcmp(name, names[i]) == 0)

@@ -8,13 +8,15 @@
 #include "fcgi-app/error_reply.h"
 #include "fcgi-app/exchange.h"
 #include "fcgi-app/exec_route.h"
+#include "fcgi-app/session_route.h"
 
+/* A path is `before`, or `before`, the id of a session, and `after`. */
 struct route {
-    const char *path;
-    const char *name; /* in the log */
+    const char *before, *after; /* after: NULL where there is no id */
+    const char *name;           /* in the log */
     enum http_method method;
     const char *allow; /* the header of that name */
-    void (*handle)(struct app *app, struct exchange *exchange);
+    void (*handle)(struct app *app, struct exchange *exchange, struct slice id);
 };
 
 /* ---- GET /sessions ---- */
@@ -50,9 +52,10 @@ static void write_sessions(struct json_out *out, const void *context) {
     json_out_raw(out, "]}");
 }
 
-static void sessions_route(struct app *app, struct exchange *exchange) {
+static void sessions_route(struct app *app, struct exchange *exchange, struct slice id) {
     struct listing listing;
 
+    (void)id;
     listing.count = sessions_list(app->sessions, &listing.lines);
     exchange_answer(exchange, 200, write_sessions, &listing);
     free(listing.lines);
@@ -103,9 +106,10 @@ static void write_health(struct json_out *out, const void *context) {
     json_out_raw(out, "}");
 }
 
-static void health_route(struct app *app, struct exchange *exchange) {
+static void health_route(struct app *app, struct exchange *exchange, struct slice id) {
     struct report report = {.sessions = sessions_count(app->sessions)};
 
+    (void)id;
     exchange->quiet = true;
     health_get(&app->health, &report.state);
     exchange->outcome = report.state.healthy ? "healthy" : "unhealthy";
@@ -114,22 +118,50 @@ static void health_route(struct app *app, struct exchange *exchange) {
 
 /* ---- all of them ---- */
 
+static void code_route(struct app *app, struct exchange *exchange, struct slice id) {
+    (void)id;
+    exec_route(app, exchange);
+}
+
 static const struct route routes[] = {
-    {"/exec", "exec", HTTP_POST, "POST", exec_route},
-    {"/sessions", "sessions", HTTP_GET, "GET, HEAD", sessions_route},
-    {"/health", "health", HTTP_GET, "GET, HEAD", health_route},
+    {"/exec", NULL, "exec", HTTP_POST, "POST", code_route},
+    {"/sessions", NULL, "sessions", HTTP_GET, "GET, HEAD", sessions_route},
+    {"/sessions/", "", "end", HTTP_DELETE, "DELETE", session_end_route},
+    {"/sessions/", "/interrupt", "interrupt", HTTP_POST, "POST", session_interrupt_route},
+    {"/health", NULL, "health", HTTP_GET, "GET, HEAD", health_route},
 };
 
-static const struct route *find_route(struct slice path) {
+static bool is(struct slice text, const char *expected) {
+    return text.size == strlen(expected) && memcmp(text.data, expected, text.size) == 0;
+}
+
+/* Whether the path is the route's; *id is what stands in the place of the session's. */
+static bool leads_to(const struct route *route, struct slice path, struct slice *id) {
+    size_t before = strlen(route->before);
+
+    *id = (struct slice){NULL, 0};
+    if (!route->after)
+        return is(path, route->before);
+    if (path.size <= before || memcmp(path.data, route->before, before) != 0)
+        return false;
+    struct slice rest = {path.data + before, path.size - before};
+    const char *end = memchr(rest.data, '/', rest.size);
+    size_t size = end ? (size_t)(end - rest.data) : rest.size;
+    *id = (struct slice){rest.data, size};
+    return size > 0 &&
+           is((struct slice){rest.data + size, rest.size - size}, route->after);
+}
+
+static const struct route *find_route(struct slice path, struct slice *id) {
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (strlen(routes[i].path) == path.size &&
-            memcmp(routes[i].path, path.data, path.size) == 0)
+        if (leads_to(&routes[i], path, id))
             return &routes[i];
     return NULL;
 }
 
 static void dispatch(struct app *app, struct exchange *exchange) {
-    const struct route *route = find_route(exchange->request.path);
+    struct slice id;
+    const struct route *route = find_route(exchange->request.path, &id);
     enum http_method method = exchange->request.method;
     struct viv_error err;
 
@@ -145,7 +177,7 @@ static void dispatch(struct app *app, struct exchange *exchange) {
         error_reply(exchange, &err, NULL);
         return;
     }
-    route->handle(app, exchange);
+    route->handle(app, exchange, id);
 }
 
 void routes_handle(struct app *app, const struct http_connection *connection) {

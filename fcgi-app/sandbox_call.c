@@ -1,114 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Sending a request and taking the frames that answer it. */
+/* Taking the frames that answer a request. */
 #include "fcgi-app/sandbox_call.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "common/cleanup.h"
 #include "common/filename.h"
-#include "common/io.h"
-#include "fcgi-app/base64.h"
 
 bool sandbox_channel_is_clean(int channel) {
     struct pollfd waited = {.fd = channel, .events = POLLIN | POLLRDHUP};
 
     return poll(&waited, 1, 0) == 0;
 }
-
-/* ---- the request ---- */
-
-struct sending {
-    const struct sandbox_call *call;
-    viv_time deadline;
-};
-
-static int send_data(void *context, const char *data, size_t size,
-                     struct viv_error *err) {
-    const struct sending *sending = context;
-    struct iovec payload = {(void *)data, size};
-
-    return frame_send(sending->call->channel, SESSION_DATA, sending->call->sequence,
-                      &payload, 1, sending->deadline, err);
-}
-
-static int send_file(struct sending *sending, const struct exec_file *file,
-                     struct viv_error *err) {
-    struct iovec name = {(void *)file->name.data, file->name.size};
-
-    if (frame_send(sending->call->channel, SESSION_FILE, sending->call->sequence, &name,
-                   1, sending->deadline, err))
-        return -1;
-    return base64_decode(file->base64, send_data, sending, err);
-}
-
-static uint64_t max_total(const struct settings *settings) {
-    return SANDBOX_TOTAL_FILES * settings->max_file_size;
-}
-
-static void fill_exec(const struct sandbox_call *call, const struct exec_request *request,
-                      struct session_exec *exec) {
-    const struct settings *settings = call->settings;
-
-    *exec = (struct session_exec){
-        .number = (uint32_t)call->number,
-        .timeout_ms = call->timeout_ms,
-        .grace_ms = (uint32_t)settings->interrupt_grace,
-        .max_output = (uint32_t)settings->max_output,
-        .max_result = (uint32_t)settings->max_result,
-        .max_output_files = (uint32_t)settings->max_output_files,
-        .max_file_size = settings->max_file_size,
-        .max_output_total = max_total(settings),
-        .code_size = (uint32_t)request->code.size,
-        .has_stdin = request->has_input,
-        .stdin_size = (uint32_t)request->input.size,
-    };
-    memcpy(exec->nonce, call->nonce, sizeof exec->nonce);
-}
-
-/* Sends EXEC, and RUN with it where nothing comes between: the supervisor then wakes
- * once. */
-static int send_exec(const struct sending *sending, const struct exec_request *request,
-                     struct viv_error *err) {
-    const struct sandbox_call *call = sending->call;
-    char exec_header[FRAME_HEADER_SIZE], run_header[FRAME_HEADER_SIZE];
-    char fixed[SESSION_EXEC_SIZE];
-    struct session_exec exec;
-    struct iovec vectors[] = {{exec_header, sizeof exec_header},
-                              {fixed, sizeof fixed},
-                              {(void *)request->code.data, request->code.size},
-                              {(void *)request->input.data, request->input.size},
-                              {run_header, sizeof run_header}};
-    int count = request->file_count == 0 ? 5 : 4;
-
-    fill_exec(call, request, &exec);
-    session_exec_put(fixed, &exec);
-    frame_put_header(exec_header, SESSION_EXEC, call->sequence,
-                     (uint32_t)(sizeof fixed + request->code.size + request->input.size));
-    frame_put_header(run_header, SESSION_RUN, call->sequence, 0);
-    return io_write_full(call->channel, vectors, count, sending->deadline, err);
-}
-
-int sandbox_call_send(struct sandbox_call *call, const struct exec_request *request,
-                      struct viv_error *err) {
-    struct sending sending = {call, viv_after_ms(SANDBOX_SEND_MS)};
-
-    if (getrandom(call->nonce, sizeof call->nonce, 0) != (ssize_t)sizeof call->nonce)
-        return viv_fail(err, VIV_SYSTEM, "getrandom: %m");
-    if (send_exec(&sending, request, err))
-        return -1;
-    if (request->file_count == 0)
-        return 0;
-    for (size_t i = 0; i < request->file_count; i++)
-        if (send_file(&sending, &request->files[i], err))
-            return -1;
-    return frame_send(call->channel, SESSION_RUN, call->sequence, NULL, 0,
-                      sending.deadline, err);
-}
-
-/* ---- the frames that answer it ---- */
 
 /* Where in `OUTPUT* RESULT? (FILE DATA* FILE_END | LEFT_OUT)* OUTPUT* DONE` the next
  * frame is. */
@@ -152,7 +59,9 @@ struct receiving {
     const struct sandbox_call *call;
     struct call_result *result;
     enum phase phase;
+    viv_time deadline;
     viv_time lasts_at;  /* when the caller is to be told, VIV_TIME_NEVER when it was */
+    viv_time ask_at;    /* when it is to be asked what is wanted */
     uint64_t output[2]; /* bytes that came */
     uint32_t files, left_out;
     uint64_t total; /* bytes of all files */
@@ -163,6 +72,10 @@ struct receiving {
     struct buffer content;
     const char *refusal; /* why it will not be in the answer, or NULL */
 };
+
+static uint64_t max_total(const struct settings *settings) {
+    return SANDBOX_TOTAL_FILES * settings->max_file_size;
+}
 
 static int breach(struct viv_error *err, const char *what) {
     return viv_fail(err, VIV_BAD_GATEWAY, "the sandbox broke the protocol: %s", what);
@@ -299,36 +212,107 @@ static int take_frame(struct receiving *state, const struct frame *frame,
     }
 }
 
-static int wait_for_frame(struct receiving *state, struct frame_reader *reader,
-                          struct frame *frame, viv_time deadline, struct viv_error *err) {
+/* Interrupts the code, once, and waits no longer than its grace from then on. */
+static int interrupt(struct receiving *state, struct viv_error *err) {
     const struct sandbox_call *call = state->call;
+    viv_time latest =
+        viv_after_ms((int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS);
 
-    if (state->lasts_at < deadline) {
-        if (viv_now() < state->lasts_at &&
-            frame_reader_wait(reader, call->channel, frame, state->lasts_at, err) == 0)
-            return 0;
-        if (viv_now() < state->lasts_at)
-            return -1;
-        state->lasts_at = VIV_TIME_NEVER;
-        call->lasts(call->context);
-    }
-    return frame_reader_wait(reader, call->channel, frame, deadline, err);
+    if (state->result->interrupted)
+        return 0;
+    state->result->interrupted = true;
+    if (latest < state->deadline)
+        state->deadline = latest;
+    return frame_send(call->channel, SESSION_INTERRUPT, call->sequence, NULL, 0,
+                      viv_after_ms(SANDBOX_SEND_MS), err);
 }
 
-static int take_frames(struct receiving *state, viv_time deadline,
-                       struct viv_error *err) {
+static int heed_wish(struct receiving *state, struct viv_error *err) {
+    const struct sandbox_call *call = state->call;
+    uint64_t rings;
+
+    /* Before the question, so that what is wanted after it rings again. */
+    if (call->bell >= 0 && read(call->bell, &rings, sizeof rings) < 0 && errno != EAGAIN)
+        return viv_fail(err, VIV_SYSTEM, "read the bell: %m");
+    state->ask_at = viv_after_ms(SANDBOX_ASK_MS);
+    switch (call->wish(call->context)) {
+    case SANDBOX_GO_ON:
+        return 0;
+    case SANDBOX_INTERRUPT:
+        return interrupt(state, err);
+    default:
+        return viv_fail(err, VIV_INTERRUPTED, "the session was ended");
+    }
+}
+
+static viv_time next_time(const struct receiving *state) {
+    viv_time next = state->deadline;
+
+    if (state->lasts_at < next)
+        next = state->lasts_at;
+    return state->ask_at < next ? state->ask_at : next;
+}
+
+/* Waits until the channel has bytes or is at its end, and does meanwhile what is due. */
+static int wait_for_bytes(struct receiving *state, struct viv_error *err) {
+    const struct sandbox_call *call = state->call;
+    struct pollfd waited[] = {{call->channel, POLLIN, 0},
+                              {call->wish ? call->bell : -1, POLLIN, 0}};
+    bool there = false;
+
+    while (!there) {
+        if (poll(waited, 2, viv_poll_timeout(next_time(state))) < 0) {
+            if (errno != EINTR)
+                return viv_fail(err, VIV_SYSTEM, "poll: %m");
+            continue;
+        }
+        there = waited[0].revents != 0;
+        viv_time now = viv_now();
+        if (call->lasts && now >= state->lasts_at) {
+            state->lasts_at = VIV_TIME_NEVER;
+            call->lasts(call->context);
+        }
+        if (call->wish && (now >= state->ask_at || waited[1].revents) &&
+            heed_wish(state, err))
+            return -1;
+        if (!there && now >= state->deadline)
+            return viv_fail(err, VIV_TIMED_OUT, "there was no verdict in time");
+    }
+    return 0;
+}
+
+static int wait_for_frame(struct receiving *state, struct frame_reader *reader,
+                          struct frame *frame, struct viv_error *err) {
+    int found;
+
+    while ((found = frame_reader_next(reader, frame, err)) == 0)
+        if (wait_for_bytes(state, err) ||
+            frame_reader_fill(reader, state->call->channel, err) < 0)
+            return -1;
+    return found > 0 ? 0 : -1;
+}
+
+static int take_frames(struct receiving *state, struct viv_error *err) {
     CLEANUP(frame_reader_clear)
     struct frame_reader reader = {.cap = session_cap_to_client};
     struct frame frame;
 
     while (state->phase != OVER) {
-        if (wait_for_frame(state, &reader, &frame, deadline, err) ||
-            take_frame(state, &frame, err))
+        if (wait_for_frame(state, &reader, &frame, err) || take_frame(state, &frame, err))
             return -1;
     }
     /* What came with the last frame would be lost with the reader, unseen. */
     return frame_reader_pending(&reader) > 0 ? breach(err, "bytes behind the verdict")
                                              : 0;
+}
+
+/* A sandbox that is ended may go before its bell is heard. */
+static enum call_end end_of(const struct sandbox_call *call,
+                            const struct viv_error *err) {
+    if (err->code == VIV_INTERRUPTED ||
+        (call->wish && call->wish(call->context) == SANDBOX_GIVE_UP))
+        return CALL_ENDED;
+    return err->code == VIV_TIMED_OUT ? CALL_OVERDUE : CALL_BROKEN;
 }
 
 void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
@@ -342,10 +326,12 @@ void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
         .call = call,
         .result = result,
         .phase = AT_START,
+        .deadline = viv_after_ms(limit_ms),
         .lasts_at = call->lasts ? viv_after_ms(SANDBOX_LASTS_MS) : VIV_TIME_NEVER,
+        .ask_at = call->wish ? viv_after_ms(SANDBOX_ASK_MS) : VIV_TIME_NEVER,
     };
-    if (take_frames(state, viv_after_ms(limit_ms), err)) {
-        result->end = err->code == VIV_TIMED_OUT ? CALL_OVERDUE : CALL_BROKEN;
+    if (take_frames(state, err)) {
+        result->end = end_of(call, err);
         result->runtime_ms = (uint64_t)((viv_now() - begun) / VIV_MS);
     }
     buffer_clear(&state->content);

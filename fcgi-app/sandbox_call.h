@@ -15,6 +15,8 @@
  *     max_exec_timeout       300 s    the code runs
  *     interrupt_grace          2 s    it was interrupted and has not ended
  *     SANDBOX_COLLECT_MS      10 s    a worker is made anew, files are collected and sent
+ *
+ * A call that is interrupted before its time has the last two from then on.
  */
 #ifndef VIV_SANDBOX_CALL_H
 #define VIV_SANDBOX_CALL_H
@@ -28,9 +30,17 @@
 #define SANDBOX_SEND_MS    10000
 #define SANDBOX_COLLECT_MS 10000
 #define SANDBOX_LASTS_MS   50
+#define SANDBOX_ASK_MS     500
 
 /* An answer's files may have this many times max_file_size in all. */
 #define SANDBOX_TOTAL_FILES 10
+
+/* What is wanted of a call whose code runs. */
+enum sandbox_wish {
+    SANDBOX_GO_ON,
+    SANDBOX_INTERRUPT, /* the code ends: by an interrupt, or after its grace by a kill */
+    SANDBOX_GIVE_UP,   /* the sandbox is being ended */
+};
 
 struct sandbox_call {
     const struct settings *settings;
@@ -41,6 +51,10 @@ struct sandbox_call {
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
     /* Called once when the call has lasted SANDBOX_LASTS_MS; may be NULL. */
     void (*lasts)(void *context);
+    /* Asked when `bell`, an eventfd(2) that does not block, was rung, and every SANDBOX_ASK_MS;
+     * NULL: never. */
+    enum sandbox_wish (*wish)(void *context);
+    int bell; /* borrowed; -1: none */
     void *context;
 };
 
@@ -58,8 +72,8 @@ int sandbox_call_send(struct sandbox_call *call, const struct exec_request *requ
 
 /*
  * Takes frames until the verdict or the deadline and fills `result`, all but its budget,
- * which was set before. With CALL_OVERDUE and CALL_BROKEN the sandbox must be ended; *err
- * then has the reason, for the log. With CALL_DONE and CALL_REFUSED the channel is ready
+ * which was set before. With CALL_OVERDUE, CALL_BROKEN and CALL_ENDED the sandbox must be
+ * ended; *err then has the reason, for the log. With CALL_DONE and CALL_REFUSED the channel is ready
  * for the next call.
  */
 void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session id of a request: the query parameter `sessionId`. Any string of 1 to 128
- * bytes of UTF-8 without control characters (Unicode's Cc), as it is after decoding. It
- * is a key to look up, never a path.
+ * The session id of a request: the query parameter `sessionId`, or a component of the path.
+ * Any string of 1 to 128 bytes of UTF-8 without control characters (Unicode's Cc), as it is
+ * after decoding. It is a key to look up, never a path.
  *
  * The query is decoded as a form is (the URL standard's
  * application/x-www-form-urlencoded, what URLSearchParams of browsers does): pairs
  * divided by "&", "+" is a space, %XX a byte, and a % without two hexadecimal digits
- * stands for itself. Any thread.
+ * stands for itself. In a path (RFC 3986) "+" is no space; "/" and "?" are encoded there. Any
+ * thread.
  */
 #ifndef VIV_SESSION_ID_H
 #define VIV_SESSION_ID_H
@@ -23,5 +24,9 @@
  * given twice or refused. */
 int session_id_from_query(struct slice query, char id[SESSION_ID_MAX + 1],
                           struct validation_details *details, struct viv_error *err);
+
+/* The same of a component of a path as it was sent, which is not empty. */
+int session_id_from_path(struct slice component, char id[SESSION_ID_MAX + 1],
+                         struct validation_details *details, struct viv_error *err);
 
 #endif

@@ -24,6 +24,11 @@ void session_entry_free(struct entry *entry) {
     free(entry);
 }
 
+void session_entry_forget_wish(struct entry *entry) {
+    entry->wish = WISH_NONE;
+    entry->bell = -1;
+}
+
 void sessions_free(struct sessions *sessions) {
     struct entry *entry;
 
@@ -59,6 +64,7 @@ struct entry *session_table_insert(struct sessions *sessions, const char *id,
     snprintf(entry->session.id, sizeof entry->session.id, "%s", id);
     snprintf(entry->client, sizeof entry->client, "%s", client);
     entry->session.channel = -1;
+    session_entry_forget_wish(entry);
     TAILQ_INIT(&entry->queue);
     TAILQ_INSERT_TAIL(&sessions->all, entry, link);
     LIST_INSERT_HEAD(bucket_of(sessions, id), entry, chain);

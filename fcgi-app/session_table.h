@@ -20,6 +20,7 @@ struct waiter {
     TAILQ_ENTRY(waiter) link;
     pthread_cond_t granted_or_stopped;
     bool granted;
+    bool dismissed; /* the session was ended; it has left the queue */
 };
 
 enum session_state { STARTING, BUSY, IDLE };
@@ -31,6 +32,8 @@ struct entry {
     enum session_state state;
     TAILQ_HEAD(waiter_queue, waiter) queue;
     uint64_t queued;
+    enum session_wish wish; /* WISH_END: it is out of the table */
+    int bell;               /* borrowed from the call that has it; -1: none */
     char client[CLIENT_ADDRESS_SIZE];
     int64_t created_wall_ms;
     viv_time created, used;
@@ -50,6 +53,9 @@ struct sessions {
 };
 
 struct entry *session_table_find(struct sessions *sessions, const char *id);
+
+/* Sets what is wished of a call to nothing, for the next one. */
+void session_entry_forget_wish(struct entry *entry);
 
 /* Adds an empty entry; there is none of that id. */
 struct entry *session_table_insert(struct sessions *sessions, const char *id,

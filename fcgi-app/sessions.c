@@ -41,7 +41,7 @@ static void hand_over(struct entry *entry) {
 static void waiter_init(struct waiter *waiter) {
     pthread_condattr_t attributes;
 
-    waiter->granted = false;
+    waiter->granted = waiter->dismissed = false;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&waiter->granted_or_stopped, &attributes);
@@ -77,12 +77,16 @@ static int wait_for_grant(struct sessions *sessions, struct waiter *waiter,
         viv_time now = viv_now();
         if (sessions->stopping)
             return stopping(err);
+        if (waiter->dismissed)
+            return viv_fail(err, VIV_INTERRUPTED,
+                            "The session was ended while this call waited for it");
         if (now >= deadline)
             return viv_fail(err, VIV_BUSY,
                             "The session is busy; this call waited its time");
         viv_time until = now + GONE_INTERVAL;
         wait_until(sessions, waiter, until < deadline ? until : deadline);
-        if (!waiter->granted && visitor_is_gone(sessions, visit) && !waiter->granted)
+        if (!waiter->granted && visitor_is_gone(sessions, visit) && !waiter->granted &&
+            !waiter->dismissed)
             return viv_fail(err, VIV_UNAVAILABLE, "the client is gone");
     }
     return 0;
@@ -101,7 +105,7 @@ static int queue_for(struct sessions *sessions, struct entry *entry,
     TAILQ_INSERT_TAIL(&entry->queue, &waiter, link);
     entry->queued++;
     int failed = wait_for_grant(sessions, &waiter, visit, err);
-    if (!waiter.granted) {
+    if (!waiter.granted && !waiter.dismissed) {
         TAILQ_REMOVE(&entry->queue, &waiter, link);
         entry->queued--;
     }
@@ -133,25 +137,34 @@ struct session *sessions_enter(struct sessions *sessions,
     return entry ? &entry->session : NULL;
 }
 
-uint64_t sessions_leave(struct sessions *sessions, struct session *session) {
-    struct entry *entry = (struct entry *)session;
-    bool ceases = false;
-
-    pthread_mutex_lock(&sessions->lock);
+/* Gives it to the first of its queue, or sets it idle; true when it ceases to exist. */
+static bool pass_on(struct sessions *sessions, struct entry *entry) {
     struct waiter *first = TAILQ_FIRST(&entry->queue);
+
+    if (entry->wish == WISH_END)
+        return true;
+    session_entry_forget_wish(entry);
     if (first && !sessions->stopping) {
         TAILQ_REMOVE(&entry->queue, first, link);
         entry->queued--;
         hand_over(entry);
         first->granted = true;
         pthread_cond_signal(&first->granted_or_stopped);
-    } else if (!first && session->execution_count == 0) {
+    } else if (!first && entry->session.execution_count == 0) {
         session_table_remove(sessions, entry);
-        ceases = true;
+        return true;
     } else {
         entry->state = IDLE;
         entry->used = viv_now();
     }
+    return false;
+}
+
+uint64_t sessions_leave(struct sessions *sessions, struct session *session) {
+    struct entry *entry = (struct entry *)session;
+
+    pthread_mutex_lock(&sessions->lock);
+    bool ceases = pass_on(sessions, entry);
     pthread_mutex_unlock(&sessions->lock);
     if (!ceases)
         return 0;

@@ -11,8 +11,12 @@
  * ceases to exist when the call that made it leaves without running anything. Its sandbox
  * may be lost in any state; a session without one gets another at its next call.
  *
- * One mutex over the table; it is a leaf and never held over I/O. All functions may be
- * called from any thread; struct session belongs to the call that entered it.
+ * A session that is ended while a call has it is out of the table at once; that call frees
+ * it when it leaves.
+ *
+ * One mutex over the table; it is a leaf and never held over I/O (a bell is rung under it:
+ * that wakes, and waits for nothing). All functions may be called from any thread; struct
+ * session belongs to the call that entered it.
  */
 #ifndef VIV_SESSIONS_H
 #define VIV_SESSIONS_H
@@ -32,6 +36,13 @@ struct session_limits {
     uint64_t max_queued;              /* calls that wait in one session */
     uint64_t max_queue_wait;          /* ms */
     uint64_t idle_timeout;            /* ms */
+};
+
+/* What others want of the call that has a session. */
+enum session_wish {
+    WISH_NONE,
+    WISH_INTERRUPT, /* that its code ends */
+    WISH_END        /* that it leaves: the session is gone */
 };
 
 enum session_loss { SESSION_LOST_NONE, SESSION_LOST_VARIABLES, SESSION_LOST_ALL };
@@ -70,6 +81,7 @@ struct session_visit {
  *     VIV_CAPACITY     there is no room for another session, of this client or at all
  *     VIV_BUSY         too many calls wait already, or it waited its time
  *     VIV_UNAVAILABLE  the caller is gone, or the service stops
+ *     VIV_INTERRUPTED  the session was ended while the caller waited for it
  */
 struct session *sessions_enter(struct sessions *sessions,
                                const struct session_visit *visit, struct viv_error *err);
@@ -83,6 +95,13 @@ void sessions_set_sandbox(struct sessions *sessions, struct session *session,
 void sessions_begin_execution(struct sessions *sessions, struct session *session);
 void sessions_revoke_execution(struct sessions *sessions, struct session *session);
 
+/* Rings `bell`, an eventfd(2), when somebody wants something of the caller's call, and at
+ * once when somebody does already; -1: no more. */
+void sessions_set_bell(struct sessions *sessions, struct session *session, int bell);
+
+/* What is wanted of the caller's call. */
+enum session_wish sessions_wish(struct sessions *sessions, const struct session *session);
+
 /* The caller's session for its sandbox's record. */
 void sessions_describe(struct sessions *sessions, const struct session *session,
                        struct session_record *record);
@@ -90,6 +109,20 @@ void sessions_describe(struct sessions *sessions, const struct session *session,
 /* Gives the session to the call that has waited longest, or sets it idle. Returns the
  * sandbox that the caller must end because the session ceased to exist, or 0. */
 uint64_t sessions_leave(struct sessions *sessions, struct session *session);
+
+/* Wants the code of the call that has the session to end, and no other. *running: there is
+ * such a call. Fails with VIV_NOT_FOUND when there is no session of that id. */
+int sessions_interrupt(struct sessions *sessions, const char *id, bool *running,
+                       struct viv_error *err);
+
+/*
+ * Ends a session: there is none of that id any more, and the next one to enter begins
+ * another. Whoever waits for it gets VIV_INTERRUPTED; the call that has it, if there is one
+ * (*running), is wanted to leave. *sandbox is the caller's to end, as it is that call's, which
+ * may get another one meanwhile; 0: none. Fails with VIV_NOT_FOUND.
+ */
+int sessions_end(struct sessions *sessions, const char *id, uint64_t *sandbox,
+                 bool *running, struct viv_error *err);
 
 /* The record of the session that has this id and sandbox now; false when there
  * is none. */

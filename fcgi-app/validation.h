@@ -12,7 +12,7 @@
 #define VALIDATION_DETAILS_MAX 32
 
 struct validation_detail {
-    const char *on;       /* "query" or "body" */
+    const char *on;       /* "query", "path" or "body" */
     char path[64];        /* JSON pointer (RFC 6901): "/code"; "" is the whole body */
     const char *expected; /* "string", "integer", "array", "object" */
     char message[192];

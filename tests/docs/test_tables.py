@@ -36,7 +36,7 @@ def test_retry_after():
 def test_the_types_of_failed_executions():
     text = markdown.section(markdown.read(API), "When it did not")
     shown = {name for cells in markdown.rows(text) for name in markdown.names(cells[0])}
-    assert shown == {*sources.execution_types(), "resource_limit"}
+    assert shown == {*sources.execution_types(), "resource_limit", "interrupted"}
 
 
 def test_both_sides_keep_the_same_types():

@@ -7,7 +7,7 @@ import time
 import pytest
 
 SERVICE_TYPES = ["validation", "parsing", "resource_limit", "timeout", "crash", "rate_limit",
-                 "busy", "capacity", "not_found", "method", "system"]
+                 "busy", "capacity", "not_found", "method", "interrupted", "system"]
 
 
 def test_the_whole_message(worker):

@@ -112,6 +112,11 @@ def exec_target(session):
     return "/exec?sessionId=" + urllib.parse.quote(session, safe="")
 
 
+def session_target(session, action=""):
+    """The target of what is done to the session id `session`, a text, besides running code."""
+    return f"/sessions/{urllib.parse.quote(session, safe='')}{action}"
+
+
 def b64(content):
     """Standard base64 of bytes, as a text."""
     return base64.b64encode(content).decode("ascii")
@@ -184,6 +189,14 @@ class Client:
             body["stdin"] = stdin
         return self.post(exec_target(session), body, timeout=timeout)
 
+    def interrupt(self, session, **how):
+        """POST .../interrupt for the session id `session`."""
+        return self.request("POST", session_target(session, "/interrupt"), **how)
+
+    def end(self, session, **how):
+        """DELETE the session of the id `session`."""
+        return self.request("DELETE", session_target(session), **how)
+
     def connect(self, timeout=PATIENCE):
         """A bare connection to the server, for what no well-behaved client sends."""
         return socket.create_connection((self.host, self.port), timeout)
@@ -228,6 +241,22 @@ class Session:
     def post(self, body, **how):
         """POST any body for this session."""
         return self.client.post(self.target, body, **how)
+
+    def interrupt(self):
+        """Interrupt its running call; True when there was one."""
+        answer = self.client.interrupt(self.name)
+        assert answer.status == 200, answer
+        return answer.json["interrupted"]
+
+    def end(self):
+        """End it; True when a call of it was running."""
+        answer = self.client.end(self.name)
+        assert answer.status == 200, answer
+        return answer.json["interrupted"]
+
+    def state(self):
+        """Whether it is idle or busy; None when there is none."""
+        return self.client.sessions().get(self.name, {}).get("state")
 
     def value(self, code, **members):
         """Run code that must succeed; its final expression."""

@@ -19,13 +19,14 @@ ERROR_STATUSES = {
     "resource_limit": {413},
     "rate_limit": {429},
     "busy": {409},
+    "interrupted": {409},
     "capacity": {503},
     "not_found": {404},
     "method": {405},
     "system": {500, 502, 503},
 }
 # types of failed executions, which are answered with status 200, besides Python's exceptions
-FAILED_EXECUTIONS = {"timeout", "crash", "resource_limit"}
+FAILED_EXECUTIONS = {"timeout", "crash", "resource_limit", "interrupted"}
 RETRY_TYPES = {"rate_limit", "busy", "capacity"}
 RATE_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 STREAMS = ("std_out", "std_err")
@@ -82,6 +83,9 @@ def _check_document(path, status, headers, document):
         _check_execution(document)
     elif path == "/sessions":
         _check_sessions(document)
+    elif path.startswith("/sessions/"):
+        need(document["success"] is True, "done, without success")
+        member(document, "interrupted", bool)
     else:
         raise ContractError(f"status 200 at the unknown path {path}")
 
@@ -126,7 +130,7 @@ def _check_refusal(status, headers, document):
         filled(error, "details", list)
     for detail in error.get("details", []):
         need(isinstance(detail, dict), "a detail that is no object")
-        need(member(detail, "on", str) in ("query", "body"), "details.on:", detail["on"])
+        need(member(detail, "on", str) in ("query", "path", "body"), "details.on:", detail["on"])
         path = member(detail, "path", str)
         need(path == "" or path.startswith("/"), "details.path:", path)
         filled(detail, "expected")

@@ -17,6 +17,8 @@
  *     cut                         the output is truncated
  *     refuse REASON INDEX         nothing is run
  *     wait                        until the sandbox's gate is open
+ *     await                       until INTERRUPT comes for this call: prints "interrupted"
+ *     stubborn                    the verdict: the interrupt did not end it
  *     raw TYPE TEXT               a frame of that type
  *     die, hang                   closes the channel, or answers nothing more
  *     late                        after the verdict, one more frame
@@ -145,6 +147,16 @@ static inline void fake_left(struct fake_sandbox *fake, const char *arguments) {
     fake_send(fake, SESSION_LEFT_OUT, payload, SESSION_FILE_END_SIZE + strlen(name));
 }
 
+/* Nothing lies between RUN and INTERRUPT, so that it is read past the reader of frames. */
+static inline void fake_await(struct fake_sandbox *fake) {
+    char expected[FRAME_HEADER_SIZE], header[FRAME_HEADER_SIZE];
+
+    frame_put_header(expected, SESSION_INTERRUPT, fake->sequence, 0);
+    ssize_t got = recv(fake->channel, header, sizeof header, MSG_WAITALL);
+    if (got == sizeof header && memcmp(header, expected, sizeof header) == 0)
+        fake_output(fake, 1, "interrupted", 11);
+}
+
 static inline void fake_raw(struct fake_sandbox *fake, const char *arguments) {
     unsigned type;
     int used = 0;
@@ -196,6 +208,10 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
     } else if (IS("wait")) {
         while (!*fake->gate)
             usleep(1000);
+    } else if (IS("await")) {
+        fake_await(fake);
+    } else if (IS("stubborn")) {
+        fake->done.outcome = SESSION_INTERRUPTED;
     } else if (IS("raw")) {
         fake_raw(fake, rest);
         return true;

@@ -50,6 +50,7 @@ static void every_code_has_its_type_and_status(void **state) {
         {VIV_CAPACITY, "capacity", 503, true},
         {VIV_NOT_FOUND, "not_found", 404, false},
         {VIV_METHOD, "method", 405, false},
+        {VIV_INTERRUPTED, "interrupted", 409, false},
     };
 
     (void)state;

@@ -163,6 +163,8 @@ static void verdicts_have_their_words(void **state) {
         {SESSION_TIMED_OUT, 0, 0, "timeout", "Execution exceeded the limit of 1500 ms"},
         {SESSION_OUT_OF_MEMORY, 0, 0, "resource_limit",
          "The code was stopped for its use of memory"},
+        {SESSION_INTERRUPTED, 0, 0, "interrupted",
+         "The code was interrupted, went on, and was killed"},
         {SESSION_BROKE_PROTOCOL, 0, 0, "crash",
          "The interpreter broke off its connection"},
         {SESSION_CRASHED, 11, 0, "crash",
@@ -220,6 +222,8 @@ static void a_lost_sandbox_is_an_execution_that_failed(void **state) {
         "\"execution_count\":1}}");
     fixture->result.end = CALL_OVERDUE;
     assert_string_equal(exec_reply_outcome(&fixture->result), "timeout");
+    fixture->result.end = CALL_ENDED;
+    assert_string_equal(exec_reply_outcome(&fixture->result), "interrupted");
 }
 
 static void outcomes_for_the_log(void **state) {

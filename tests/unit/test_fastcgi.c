@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -182,6 +183,74 @@ static void only_a_peer_that_closed_is_gone(void **state) {
     fastcgi_free(request);
 }
 
+/* A connection of TCP over the loopback device: ends[0] is the client's. */
+static void connect_over_tcp(int ends[2]) {
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(ends[0], (struct sockaddr *)&address, size), 0);
+    ends[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(ends[1] >= 0);
+    close(listener);
+}
+
+static struct fastcgi_request *begin_over_tcp(int ends[2]) {
+    connect_over_tcp(ends);
+    client_begin(ends[0], false);
+    client_variables(ends[0], variables);
+    client_body(ends[0], "", 0);
+    struct fastcgi_request *request = fastcgi_begin(ends[1], NULL);
+    assert_non_null(request);
+    return request;
+}
+
+static void one_that_closed_is_gone_over_tcp_as_well(void **state) {
+    int ends[2], asked = 0;
+    struct fastcgi_request *request = begin_over_tcp(ends);
+    const struct http_connection *connection = fastcgi_connection(request);
+
+    (void)state;
+    assert_false(connection->gone(connection->context));
+    close(ends[0]);
+    /* It is known when its host has answered. */
+    while (!connection->gone(connection->context) && ++asked < 2000)
+        usleep(10000);
+    assert_in_range(asked, 1, 1999);
+    connection->end(connection->context);
+    fastcgi_free(request);
+}
+
+static void one_that_has_said_all_may_still_read_over_tcp(void **state) {
+    int ends[2];
+    struct fastcgi_request *request = begin_over_tcp(ends);
+    const struct http_connection *connection = fastcgi_connection(request);
+    char text[4096] = "";
+
+    (void)state;
+    shutdown(ends[0], SHUT_WR);
+    for (int i = 0; i < 20; i++) {
+        assert_false(connection->gone(connection->context));
+        usleep(5000);
+    }
+    assert_int_equal(connection->write(connection->context, "all", 3), 0);
+    connection->end(connection->context);
+    fastcgi_free(request);
+    /* One empty record of stderr, asked once, then what was written. */
+    static const unsigned char probe[8] = {1, 7, 0, 1};
+    assert_true(client_receive(ends[0], text, 8));
+    assert_memory_equal(text, probe, sizeof probe);
+    assert_true(client_receive(ends[0], text, 8 + 3));
+    assert_int_equal(text[1], FCGI_OUT);
+    assert_memory_equal(text + 8, "all", 3);
+    close(ends[0]);
+}
+
 static void writing_to_one_who_left_fails(void **state) {
     char block[65536] = "";
     int ends[2], failed = 0;
@@ -223,6 +292,8 @@ int main(void) {
         cmocka_unit_test(a_body_need_not_be_read),
         cmocka_unit_test(what_is_no_request_is_closed),
         cmocka_unit_test(only_a_peer_that_closed_is_gone),
+        cmocka_unit_test(one_that_closed_is_gone_over_tcp_as_well),
+        cmocka_unit_test(one_that_has_said_all_may_still_read_over_tcp),
         cmocka_unit_test(writing_to_one_who_left_fails),
     };
 

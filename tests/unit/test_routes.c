@@ -55,9 +55,25 @@ static size_t body_size(const struct fixture *fixture) {
 }
 
 static void unknown_paths_are_not_found(void **state) {
-    static const char *const targets[] = {"/",        "",        "/exec/",    "/Exec",
-                                          "/execute", "//exec",  "/health/x", "*",
-                                          "/..",      "/%65xec", "/sessions?"};
+    static const char *const targets[] = {"/",
+                                          "",
+                                          "/exec/",
+                                          "/Exec",
+                                          "/execute",
+                                          "//exec",
+                                          "/health/x",
+                                          "*",
+                                          "/..",
+                                          "/%65xec",
+                                          "/sessions/",
+                                          "/sessions//",
+                                          "/sessions//interrupt",
+                                          "/sessions/a/",
+                                          "/sessions/a/b",
+                                          "/sessions/a/interrupt/",
+                                          "/sessionsa",
+                                          "/sessions/a%2Finterrupt/x",
+                                          "/sessions?"};
     struct fixture *fixture = *state;
 
     for (size_t i = 0; i + 1 < COUNT_OF(targets); i++)
@@ -75,6 +91,12 @@ static void other_methods_are_told_which_are_allowed(void **state) {
                  {"OPTIONS", "/exec", "Allow: POST"},
                  {"POST", "/health", "Allow: GET, HEAD"},
                  {"DELETE", "/sessions", "Allow: GET, HEAD"},
+                 {"GET", "/sessions/a", "Allow: DELETE"},
+                 {"HEAD", "/sessions/a", "Allow: DELETE"},
+                 {"POST", "/sessions/interrupt", "Allow: DELETE"},
+                 {"OPTIONS", "/sessions/%2F", "Allow: DELETE"},
+                 {"DELETE", "/sessions/a/interrupt", "Allow: POST"},
+                 {"GET", "/sessions/%00/interrupt?x", "Allow: POST"},
                  {"post", "/exec", "Allow: POST"}};
     struct fixture *fixture = *state;
 
@@ -215,6 +237,75 @@ static void sessions_are_listed(void **state) {
     }
 }
 
+static void assert_done(struct fixture *fixture, const char *method, const char *target,
+                        bool running) {
+    assert_int_equal(ask(fixture, method, target), 200);
+    json_t *answer = memory_json(&fixture->memory);
+    assert_json_equal(answer, running ? "{'success':true,'interrupted':true}"
+                                      : "{'success':true,'interrupted':false}");
+    json_decref(answer);
+}
+
+/* Enters the session of that id; it has run something. */
+static struct session *enter(struct fixture *fixture, const char *id) {
+    const struct session_visit visit = {.id = id, .client = "c"};
+    struct session *session = sessions_enter(fixture->app.sessions, &visit, NULL);
+
+    sessions_begin_execution(fixture->app.sessions, session);
+    return session;
+}
+
+static void sessions_are_interrupted_by_their_path(void **state) {
+    struct fixture *fixture = *state;
+    struct sessions *sessions = fixture->app.sessions;
+
+    assert_int_equal(ask(fixture, "POST", "/sessions/a%2Fb/interrupt"), 404);
+    assert_int_equal(ask(fixture, "POST", "/sessions/a%00/interrupt"), 422);
+    struct session *session = enter(fixture, "a/b");
+    assert_int_equal(sessions_wish(sessions, session), WISH_NONE);
+    assert_done(fixture, "POST", "/sessions/a%2fb/interrupt?x=y", true);
+    assert_done(fixture, "POST", "/sessions/a%2Fb/interrupt", true);
+    assert_int_equal(sessions_wish(sessions, session), WISH_INTERRUPT);
+    sessions_leave(sessions, session);
+    assert_done(fixture, "POST", "/sessions/%61%2Fb/interrupt", false);
+    session = enter(fixture, "a/b");
+    assert_int_equal(sessions_wish(sessions, session), WISH_NONE);
+    sessions_leave(sessions, session);
+}
+
+static void sessions_are_ended_by_their_path(void **state) {
+    struct fixture *fixture = *state;
+    struct sessions *sessions = fixture->app.sessions;
+
+    assert_int_equal(ask(fixture, "DELETE", "/sessions/interrupt"), 404);
+    assert_int_equal(ask(fixture, "DELETE", "/sessions/%ff"), 422);
+    sessions_leave(sessions, enter(fixture, "interrupt"));
+    assert_done(fixture, "DELETE", "/sessions/interrupt", false);
+    assert_int_equal(ask(fixture, "DELETE", "/sessions/interrupt"), 404);
+    assert_int_equal(fixture->fake.ended, 0);
+    struct session *session = enter(fixture, "a");
+    sessions_set_sandbox(sessions, session, 7, -1);
+    assert_done(fixture, "DELETE", "/sessions/a", true);
+    assert_int_equal(fixture->fake.ended, 1);
+    assert_int_equal(sessions_count(sessions), 0);
+    assert_int_equal(sessions_wish(sessions, session), WISH_END);
+    assert_int_equal(sessions_leave(sessions, session), 7);
+}
+
+/* It is gone all the same; what is left of it is found later. */
+static void an_end_that_the_executor_does_not_hear_is_said(void **state) {
+    struct fixture *fixture = *state;
+    struct session *session = enter(fixture, "a");
+
+    sessions_set_sandbox(fixture->app.sessions, session, 7, -1);
+    sessions_leave(fixture->app.sessions, session);
+    fixture->app.executor.path = "/nonexistent";
+    assert_int_equal(ask(fixture, "DELETE", "/sessions/a"), 503);
+    assert_true(memory_has_line(&fixture->memory, "Retry-After: 2"));
+    fixture->app.executor.path = fixture->fake.path;
+    assert_int_equal(ask(fixture, "DELETE", "/sessions/a"), 404);
+}
+
 static void a_malformed_length_is_a_malformed_request(void **state) {
     struct fixture *fixture = *state;
 
@@ -235,6 +326,9 @@ int main(void) {
         with_fixture(what_is_wrong_makes_it_unhealthy),
         with_fixture(health_is_kept_for_a_moment),
         with_fixture(sessions_are_listed),
+        with_fixture(sessions_are_interrupted_by_their_path),
+        with_fixture(sessions_are_ended_by_their_path),
+        with_fixture(an_end_that_the_executor_does_not_hear_is_said),
         with_fixture(a_malformed_length_is_a_malformed_request),
     };
 

@@ -142,6 +142,35 @@ static void every_byte_is_decoded_to_itself(void **state) {
     }
 }
 
+static void a_component_of_a_path_is_decoded_as_one(void **state) {
+    static const struct {
+        const char *component, *id;
+    } cases[] = {{"default", "default"},
+                 {"a+b", "a+b"},
+                 {"a%20b", "a b"},
+                 {"..%2F..%2Fetc%3Fx", "../../etc?x"},
+                 {"%25%2525", "%%25"},
+                 {"100%", "100%"},
+                 {"sessionId=x&a", "sessionId=x&a"},
+                 {"\xe2\x98\x95", "\xe2\x98\x95"}};
+    struct validation_details details = {0};
+    char id[SESSION_ID_MAX + 1];
+    struct viv_error err;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(
+            session_id_from_path(slice_of(cases[i].component), id, &details, &err), 0);
+        assert_string_equal(id, cases[i].id);
+    }
+    assert_int_equal(details.count, 0);
+    assert_fails(session_id_from_path(slice_of("a%00"), id, &details, &err), &err,
+                 VIV_VALIDATION, "control character");
+    assert_int_equal(details.count, 1);
+    assert_string_equal(details.items[0].on, "path");
+    assert_string_equal(details.items[0].path, "/sessionId");
+}
+
 static void messages_never_hold_the_id(void **state) {
     struct validation_details details;
     char id[SESSION_ID_MAX + 1];
@@ -160,6 +189,7 @@ int main(void) {
         cmocka_unit_test(refused_ids_have_their_words),
         cmocka_unit_test(the_length_is_that_of_decoded_bytes),
         cmocka_unit_test(every_byte_is_decoded_to_itself),
+        cmocka_unit_test(a_component_of_a_path_is_decoded_as_one),
         cmocka_unit_test(messages_never_hold_the_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
