@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from support import strict_json
-from support.client import Client, exec_target, fresh_id
+from support.client import Client, exec_target, fresh_id, session_target
 from support.other_servers import INDEX, NAME, OTHER_SERVERS, PREFIX
 from support.server import running
 from support.together import eventually
@@ -69,6 +69,28 @@ def test_all_is_there_under_a_name_of_its_own(named):
     assert named.health().status == 200
     assert named.exec("6 * 7", name).value == 42
     assert name in named.sessions()
+
+
+@pytest.mark.parametrize("name", ["plain", "a b", "a/b", "a//b", "a%2Fb", "a?b", "a&b=c#d", "a+b",
+                                  "\N{SNOWMAN}", "interrupt", "x" * 128])
+def test_a_session_is_interrupted_and_ended_by_its_path(below, named, name):
+    for client in (below, named):
+        assert client.exec("1", name).success
+        assert client.interrupt(name).json == {"success": True, "interrupted": False}
+        assert client.end(name).json == {"success": True, "interrupted": False}
+        assert client.end(name).status == 404
+        answer = client.request("PUT", session_target(name))
+        assert (answer.status, answer.headers["Allow"]) == (405, "DELETE")
+
+
+def test_ids_that_lead_out_of_the_prefix_lead_nowhere(other, below):
+    """The session of that id is ended, or nothing is."""
+    for name in ("..", "../..", "../../..", "../../exec", "../../../index.html", "."):
+        below.exec("1", name)
+        status, _, body = plain(other, "DELETE", f"{PREFIX}{session_target(name)}")
+        assert status in (200, 400, 403, 404, 405, 501)
+        assert (body == b'{"success":true,"interrupted":false}') == (status == 200)
+        assert (name in below.sessions()) == (status != 200)
 
 
 def test_it_is_the_same_service(instance, below, named):

@@ -10,7 +10,7 @@ JSON = "application/json"
 
 @pytest.mark.parametrize("path", [
     "/", "/exe", "/exec/", "/exec/x", "/Exec", "/EXEC", "/exec.json", "/health/",
-    "/healthz", "/sessions/", "/sessions/none", "/index.html", "/favicon.ico", "/robots.txt",
+    "/healthz", "/sessions/", "/sessions/none/none", "/index.html", "/favicon.ico", "/robots.txt",
     "/.git/config", "/lighttpd.conf", "/%00", "/exec%00", "/exec%2f", "/%65xec%20", "/ü".encode(
     ).decode("latin-1"), "/~root", "/cgi-bin/x", "/status", "/server-status",
 ])

@@ -79,6 +79,23 @@ def test_a_web_server_reaches_it(executor, tmp_path, kind):
         assert "open_to_other_hosts" not in application.messages()
 
 
+def test_a_client_that_leaves_nginx_interrupts_its_call(executor, tmp_path):
+    """The end of a connection over TCP looks like one that has been shut down on one side."""
+    with Application(executor, tmp_path / "log", "127.0.0.1") as application, \
+            OTHER_SERVERS["nginx"](application.port) as server:
+        session = Client(server.port, prefix=PREFIX).session(fresh_id())
+        session.exec("import time; x = 0")
+        body = b'{"code": "x = 1; time.sleep(60); x = 2"}'
+        with session.client.connect() as connection:
+            connection.sendall(
+                f"POST {PREFIX}{session.target} HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                f"application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+            eventually(lambda: session.state() == "busy")
+        eventually(lambda: session.state() == "idle", within=25)
+        assert session.value("x") == 1
+        eventually(lambda: " left=1" in application.messages())
+
+
 def test_those_that_are_not_named_are_turned_away(executor, tmp_path):
     with Application(executor, tmp_path / "log", "127.0.0.1",
                      web_servers="127.0.0.2, 192.0.2.0/24") as application:
