@@ -78,6 +78,9 @@ int http_request_read(const struct http_connection *connection,
     *request = (struct http_request){0};
     request->method = method_of(connection->variable(context, "REQUEST_METHOD"));
     request->is_json = is_json_type(connection->variable(context, "CONTENT_TYPE"));
+    /* nginx hands on an empty one where there is none. */
+    const char *origin = connection->variable(context, "HTTP_ORIGIN");
+    request->is_of_page = origin && *origin;
     struct slice path = {target, strcspn(target, "?")};
     request->path = behind_prefix(path, connection->variable(context, "SCRIPT_NAME"));
     const char *query = target + path.size;

@@ -49,6 +49,7 @@ struct http_request {
     struct slice path;
     struct slice query; /* what follows the "?", not decoded; borrowed */
     bool is_json;       /* the content type is application/json */
+    bool is_of_page;    /* a browser has sent it for a page: it names an origin */
     uint64_t body_size;
     char client[CLIENT_ADDRESS_SIZE];
 };

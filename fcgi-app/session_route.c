@@ -31,6 +31,15 @@ static void write_done(struct json_out *out, const void *context) {
     json_out_raw(out, "}");
 }
 
+/* Any page may have its browser send a POST without asking first, unless it is of a type that
+ * no form has (the Fetch standard's CORS-safelisted request-headers). It names the origin. */
+static int check_page(const struct http_request *request, struct viv_error *err) {
+    if (!request->is_of_page || request->is_json)
+        return 0;
+    return viv_fail(err, VIV_CONTENT_TYPE,
+                    "Content-Type must be application/json where there is an Origin");
+}
+
 static void handle(struct app *app, struct exchange *exchange, struct slice component,
                    session_action *act) {
     struct validation_details details = {0};
@@ -38,7 +47,8 @@ static void handle(struct app *app, struct exchange *exchange, struct slice comp
     struct viv_error err;
     bool running = false;
 
-    if (session_id_from_path(component, id, &details, &err)) {
+    if (check_page(&exchange->request, &err) ||
+        session_id_from_path(component, id, &details, &err)) {
         error_reply(exchange, &err, &details);
         return;
     }

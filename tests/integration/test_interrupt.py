@@ -110,6 +110,31 @@ def test_a_body_is_not_read(client, session, body, kind):
     assert (answer.status, answer.json) == (200, {"success": True, "interrupted": False})
 
 
+@pytest.mark.parametrize("origin", ["http://example.org", "null", "http://127.0.0.1:3080"])
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded"])
+def test_no_page_of_another_origin_can_interrupt_or_end(client, session, origin, kind):
+    """What a browser sends for any page without asking first; JSON and DELETE it asks for."""
+    session.exec("import time")
+    call = begun(session, "time.sleep(3); 5")
+    headers = {"Origin": origin, **({"Content-Type": kind} if kind else {})}
+    answer = client.request("POST", session_target(session.name, "/interrupt"), b"", headers)
+    assert (answer.status, answer.error_type) == (415, "validation")
+    answer = client.request("DELETE", session_target(session.name), None, headers)
+    assert answer.status == 415
+    answer = client.request("OPTIONS", session_target(session.name), None, headers)
+    assert answer.status == 405
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+    assert call.result(30).value == 5
+
+
+def test_what_has_an_origin_and_is_of_json_may(client, session):
+    session.exec("1")
+    headers = {"Origin": "http://example.org", "Content-Type": "application/json"}
+    for answer in (client.interrupt(session.name, headers=headers),
+                   client.end(session.name, headers=headers)):
+        assert answer.status == 200
+
+
 def test_a_query_is_ignored(client, session):
     session.exec("1")
     answer = client.request("POST", session_target(session.name, "/interrupt?sessionId=x&y"))

@@ -12,7 +12,7 @@
 #include "fcgi-app/http.h"
 
 struct memory_connection {
-    const char *method, *target, *script, *content_type, *peer, *forwarded_for;
+    const char *method, *target, *script, *content_type, *peer, *forwarded_for, *origin;
     struct slice body;
     char length[32]; /* "": the size of the body */
     struct buffer answer;
@@ -32,7 +32,8 @@ static inline const char *memory_variable(void *context, const char *name) {
                      {"CONTENT_TYPE", memory->content_type},
                      {"CONTENT_LENGTH", memory->length},
                      {"REMOTE_ADDR", memory->peer},
-                     {"HTTP_X_FORWARDED_FOR", memory->forwarded_for}};
+                     {"HTTP_X_FORWARDED_FOR", memory->forwarded_for},
+                     {"HTTP_ORIGIN", memory->origin}};
 
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         if (strcmp(variables[i].name, name) == 0)

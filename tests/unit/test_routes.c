@@ -273,6 +273,20 @@ static void sessions_are_interrupted_by_their_path(void **state) {
     sessions_leave(sessions, session);
 }
 
+static void a_page_has_to_ask_first(void **state) {
+    struct fixture *fixture = *state;
+
+    sessions_leave(fixture->app.sessions, enter(fixture, "a"));
+    for (int i = 0; i < 2; i++) {
+        memory_clear(&fixture->memory);
+        memory_init(&fixture->memory, "POST", "/sessions/a/interrupt");
+        fixture->memory.origin = "null";
+        fixture->memory.content_type = i == 0 ? "text/plain" : "application/json";
+        routes_handle(&fixture->app, &fixture->memory.connection);
+        assert_int_equal(memory_status(&fixture->memory), i == 0 ? 415 : 200);
+    }
+}
+
 static void sessions_are_ended_by_their_path(void **state) {
     struct fixture *fixture = *state;
     struct sessions *sessions = fixture->app.sessions;
@@ -327,6 +341,7 @@ int main(void) {
         with_fixture(health_is_kept_for_a_moment),
         with_fixture(sessions_are_listed),
         with_fixture(sessions_are_interrupted_by_their_path),
+        with_fixture(a_page_has_to_ask_first),
         with_fixture(sessions_are_ended_by_their_path),
         with_fixture(an_end_that_the_executor_does_not_hear_is_said),
         with_fixture(a_malformed_length_is_a_malformed_request),
