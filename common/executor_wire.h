@@ -18,7 +18,7 @@
 #include "common/bytes.h"
 #include "common/error.h"
 
-#define EXECUTOR_WIRE_VERSION 1
+#define EXECUTOR_WIRE_VERSION 2
 #define EXECUTOR_HEADER_SIZE  16
 #define EXECUTOR_BYTES_MAX    2048 /* of a request or reply beyond its header */
 #define EXECUTOR_MESSAGE_MAX  (EXECUTOR_HEADER_SIZE + EXECUTOR_BYTES_MAX)
@@ -45,6 +45,7 @@ enum executor_operation {
      *     landlock     version of the kernel's interface, 0 for none
      *     network      what keeps the network away: `namespace` or `seccomp`
      *     disk         what bounds the files of a session: `quota` or `watch`
+     *     no_checkpoints  why the memory of sessions is not copied; absent where it is
      *     controllers  of cgroups that bound a session: memory, pids, cpu; with commas
      *     slots        how many sandboxes there can be, where tier has slots
      *     sandboxes    that sessions have

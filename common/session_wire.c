@@ -146,6 +146,9 @@ void session_done_put(char *to, const struct session_done *done) {
     to[21] = (char)done->status;
     put_u32(to + 22, done->runtime_ms);
     put_u32(to + 26, done->files_left_out);
+    put_u32(to + 30, done->checkpoint);
+    put_u32(to + 34, done->restored_to);
+    to[38] = (char)done->skipped;
 }
 
 int session_done_get(struct slice payload, struct session_done *done,
@@ -154,9 +157,9 @@ int session_done_get(struct slice payload, struct session_done *done,
 
     if (split(payload, SESSION_DONE_SIZE, NULL))
         return malformed(err, "DONE");
-    uint8_t outcome = (uint8_t)from[16];
+    uint8_t outcome = (uint8_t)from[16], skipped = (uint8_t)from[38];
     if (outcome < SESSION_RAN || outcome >= SESSION_OUTCOME_COUNT ||
-        get_bool(from + 17, &done->variables_lost) ||
+        skipped >= SESSION_SKIPPED_COUNT || get_bool(from + 17, &done->variables_lost) ||
         get_bool(from + 18, &done->stdout_truncated) ||
         get_bool(from + 19, &done->stderr_truncated))
         return malformed(err, "DONE");
@@ -166,6 +169,9 @@ int session_done_get(struct slice payload, struct session_done *done,
     done->status = (uint8_t)from[21];
     done->runtime_ms = get_u32(from + 22);
     done->files_left_out = get_u32(from + 26);
+    done->checkpoint = get_u32(from + 30);
+    done->restored_to = get_u32(from + 34);
+    done->skipped = (enum session_skipped)skipped;
     return 0;
 }
 

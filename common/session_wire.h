@@ -112,6 +112,17 @@ enum session_outcome {
     SESSION_OUTCOME_COUNT
 };
 
+/* Why the last checkpoint that was due was not made. */
+enum session_skipped {
+    SESSION_NOT_SKIPPED = 0,
+    SESSION_HAS_THREADS = 1,
+    SESSION_HAS_OPEN_FILES = 2,
+    SESSION_HAS_SHARED_MEMORY = 3,
+    SESSION_TOO_MUCH_MEMORY = 4,
+    SESSION_NOT_COPIED = 5, /* the kernel has refused it */
+    SESSION_SKIPPED_COUNT
+};
+
 struct session_done {
     unsigned char nonce[SESSION_NONCE_SIZE]; /* of the EXEC */
     enum session_outcome outcome;
@@ -122,9 +133,13 @@ struct session_done {
     uint8_t status; /* its exit status where there was no signal */
     uint32_t runtime_ms;
     uint32_t files_left_out; /* beyond those named by LEFT_OUT */
+    /* Numbers of executions, whose end they mean; 0 for none. */
+    uint32_t checkpoint;  /* to which a loss in this call would have gone back */
+    uint32_t restored_to; /* to which the session went back, as variables_lost */
+    enum session_skipped skipped;
 };
 
-#define SESSION_DONE_SIZE 30
+#define SESSION_DONE_SIZE 39
 
 /* At most so many LEFT_OUT frames a call; DONE has the number of the rest. */
 #define SESSION_LEFT_OUT_MAX 1000

@@ -77,6 +77,13 @@ static const struct option options[] = {
           "from the interrupt at the deadline to the kill"),
     VALUE(DURATION, stop_timeout, "5s", 0, HOUR,
           "how long a stop waits for running calls"),
+    ONE_OF(
+        checkpoint, "on", "on,off",
+        "whether the memory of an idle session is copied, to go on from after a crash"),
+    VALUE(DURATION, checkpoint_delay, "50ms", 0, HOUR,
+          "how long a session is idle before it is copied"),
+    VALUE(SIZE, checkpoint_memory, "256M", 0, TIB,
+          "one that has allocated more beyond the fresh interpreter is not copied"),
     VALUE(COUNT, rate_limit, "10", 0, 10000,
           "calls in 60 seconds of one client address and session, 0 for no limit"),
     VALUE(LIST, trusted_proxies, "none", 0, TEXT_MAX,

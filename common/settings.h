@@ -37,6 +37,9 @@ struct settings {
     uint64_t max_exec_timeout;        /* ms */
     uint64_t interrupt_grace;         /* ms */
     uint64_t stop_timeout;            /* ms */
+    char *checkpoint;                 /* on or off */
+    uint64_t checkpoint_delay;        /* ms */
+    uint64_t checkpoint_memory;       /* bytes beyond the fresh interpreter */
     uint64_t rate_limit;              /* calls in 60 seconds, 0: off */
     char *trusted_proxies;            /* addresses or networks; a list */
     uint64_t pool_size;

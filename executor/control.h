@@ -27,18 +27,40 @@ enum control_what {
     CONTROL_STOP_FOR_MEMORY, /* stop the worker, the host is short of memory */
     CONTROL_STOP_FOR_DISK,   /* or of disk */
     CONTROL_INTERRUPTED,     /* SIGINT is on its way, as CONTROL_INTERRUPT_WORKER asked */
+    CONTROL_LOOKED,          /* the answer to CONTROL_LOOK */
     /* supervisor to launcher */
     CONTROL_SPAWN, /* a worker, please; with the descriptors of it */
     CONTROL_READY, /* the sandbox takes calls */
     CONTROL_FILES, /* `bytes` of memory, or of the disk, that the session's files take */
+    CONTROL_LOOK,  /* how is the worker, from outside? */
     /* Where the worker is no child of the supervisor: */
     CONTROL_INTERRUPT_WORKER, /* SIGINT for it */
     CONTROL_END_WORKER,       /* SIGKILL for it */
 };
 
+/* What may stand in the way of a checkpoint. */
+enum look_verdict {
+    LOOK_CLEAN,
+    LOOK_THREADS,       /* a copy would have one thread only */
+    LOOK_OPEN_FILES,    /* they would be shared with the copy, with their positions */
+    LOOK_SHARED_MEMORY, /* the same, with what is in it */
+    LOOK_FAILED,        /* the kernel does not tell, or the worker is gone */
+};
+
+/* CONTROL_LOOK fills in all but the last two, CONTROL_LOOKED repeats it with them. */
+struct control_look {
+    uint32_t
+        number;   /* of the question; 0: the worker is fresh, and nothing is answered */
+    pid_t worker; /* in the session's PID namespace */
+    pid_t copy;   /* the parked one, or 0: any other process of the session is killed */
+    enum look_verdict verdict;
+    uint64_t own; /* bytes of memory, beyond a fresh interpreter's */
+};
+
 struct control_message {
     enum control_what what;
-    uint64_t bytes; /* of CONTROL_FILES, otherwise 0 */
+    uint64_t bytes;           /* of CONTROL_FILES, otherwise 0 */
+    struct control_look look; /* of CONTROL_LOOK and CONTROL_LOOKED */
 };
 
 /* The namespaces of a session in the order in which a worker joins them: the user

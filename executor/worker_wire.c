@@ -4,9 +4,14 @@
 #include <string.h>
 
 int64_t worker_cap_to_worker(uint8_t type) {
-    if (type != WORKER_CALL)
+    switch (type) {
+    case WORKER_CALL:
+        return WORKER_CALL_SIZE + SESSION_CODE_MAX + SESSION_STDIN_MAX;
+    case WORKER_CHECKPOINT:
+        return 0;
+    default:
         return -1;
-    return WORKER_CALL_SIZE + SESSION_CODE_MAX + SESSION_STDIN_MAX;
+    }
 }
 
 int64_t worker_cap_to_supervisor(uint8_t type) {
@@ -15,6 +20,10 @@ int64_t worker_cap_to_supervisor(uint8_t type) {
         return WORKER_READY_SIZE;
     case WORKER_RESULT:
         return SESSION_NONCE_SIZE + SESSION_CLAIMS_MAX;
+    case WORKER_COPIED:
+        return WORKER_COPIED_SIZE;
+    case WORKER_RESTORED:
+        return 0;
     default:
         return -1;
     }

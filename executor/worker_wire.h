@@ -2,14 +2,20 @@
 /*
  * The channel of a worker: frames between a supervisor and the worker of its sandbox.
  *
+ *     worker      LISTENER                  where checkpoints are made
  *     worker      READY                     once, before any code of a user
  *     supervisor  CALL
  *     worker      RESULT                    for each CALL
+ *     supervisor  CHECKPOINT                executor/checkpoint.h
+ *     worker      COPIED                    for each CHECKPOINT
+ *     copy        RESTORED                  when it has been woken, on its own channel
  *
- * READY holds the worker's process id in its PID namespace. CALL is a fixed part, the
- * code, the standard input. RESULT is the nonce of the CALL, then the claims of
- * executor/runner.py (session_wire.h names the tags). After READY the worker may be
- * native attack code: a frame that is not the one expected, or another nonce, ends it.
+ * LISTENER comes with one descriptor. READY holds the worker's process id in its PID
+ * namespace. CALL is a fixed part, the code, the standard input. RESULT is the nonce of the
+ * CALL, then the claims of executor/runner.py (session_wire.h names the tags). COPIED and
+ * RESTORED have the sequence number of the CHECKPOINT; COPIED says in a u8 whether the
+ * kernel let the copy be made. After READY the worker may be native attack code: a frame
+ * that is not the one expected, or another nonce, ends it.
  */
 #ifndef VIV_WORKER_WIRE_H
 #define VIV_WORKER_WIRE_H
@@ -20,9 +26,19 @@
 #include "common/frame.h"
 #include "common/session_wire.h"
 
-enum worker_frame { WORKER_READY = 1, WORKER_CALL = 2, WORKER_RESULT = 3 };
+enum worker_frame {
+    WORKER_READY = 1,
+    WORKER_CALL = 2,
+    WORKER_RESULT = 3,
+    WORKER_LISTENER = 4,
+    WORKER_CHECKPOINT = 5,
+    WORKER_COPIED = 6,
+    WORKER_RESTORED = 7,
+};
 
-#define WORKER_READY_SIZE 4
+#define WORKER_CHANNEL     3 /* the worker's descriptor */
+#define WORKER_READY_SIZE  4
+#define WORKER_COPIED_SIZE 1
 
 struct worker_call {
     unsigned char nonce[SESSION_NONCE_SIZE];

@@ -160,6 +160,30 @@ static void write_left_out(struct json_out *out, const struct call_result *resul
     }
 }
 
+static void write_checkpoint(struct json_out *out, const struct session_done *done) {
+    static const char *const reasons[] = {
+        [SESSION_HAS_THREADS] = "threads",
+        [SESSION_HAS_OPEN_FILES] = "open_files",
+        [SESSION_HAS_SHARED_MEMORY] = "shared_memory",
+        [SESSION_TOO_MUCH_MEMORY] = "memory",
+        [SESSION_NOT_COPIED] = "refused",
+    };
+
+    json_out_raw(out, ",\"checkpoint\":");
+    if (done->checkpoint > 0)
+        json_out_unsigned(out, done->checkpoint);
+    else
+        json_out_raw(out, "null");
+    if (done->skipped != SESSION_NOT_SKIPPED) {
+        json_out_raw(out, ",\"checkpoint_skipped\":");
+        json_out_text(out, reasons[done->skipped]);
+    }
+    if (done->restored_to > 0) {
+        json_out_raw(out, ",\"restored_to\":");
+        json_out_unsigned(out, done->restored_to);
+    }
+}
+
 static void write_session(struct json_out *out, const struct exec_reply *reply) {
     json_out_raw(out, ",\"session\":{\"id\":");
     json_out_text(out, reply->session_id);
@@ -169,6 +193,10 @@ static void write_session(struct json_out *out, const struct exec_reply *reply) 
     json_out_text(out, reply->lost);
     json_out_raw(out, ",\"execution_count\":");
     json_out_unsigned(out, reply->execution_count);
+    if (reply->result->end == CALL_DONE)
+        write_checkpoint(out, &reply->result->done);
+    else
+        json_out_raw(out, ",\"checkpoint\":null");
     json_out_raw(out, "}}");
 }
 

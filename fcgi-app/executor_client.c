@@ -223,6 +223,8 @@ int executor_status(struct executor_client *client, viv_time deadline,
     copy_value(lines, "disk", status->disk, sizeof status->disk);
     copy_value(lines, "controllers", status->controllers, sizeof status->controllers);
     copy_value(lines, "weaker", status->weaker, sizeof status->weaker);
+    copy_value(lines, "no_checkpoints", status->no_checkpoints,
+               sizeof status->no_checkpoints);
     copy_value(lines, "reason", status->reason, sizeof status->reason);
     status->landlock = read_number(lines, "landlock");
     status->slots = read_number(lines, "slots");

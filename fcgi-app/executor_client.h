@@ -63,8 +63,9 @@ struct executor_status {
     char tier[EXECUTOR_WORD_SIZE];
     char network[EXECUTOR_WORD_SIZE];
     char disk[EXECUTOR_WORD_SIZE];
-    char controllers[EXECUTOR_WORD_SIZE]; /* divided by "," */
-    char weaker[EXECUTOR_WEAKER_SIZE];    /* divided by "; " */
+    char controllers[EXECUTOR_WORD_SIZE];      /* divided by "," */
+    char weaker[EXECUTOR_WEAKER_SIZE];         /* divided by "; " */
+    char no_checkpoints[EXECUTOR_REASON_SIZE]; /* why none are made; "" when they are */
     unsigned landlock;
     unsigned slots;
     char reason[EXECUTOR_REASON_SIZE]; /* why it cannot start sandboxes; "" when it can */

@@ -90,6 +90,19 @@ static void write_isolation(struct json_out *out, const struct executor_status *
     json_out_raw(out, "}");
 }
 
+static void write_checkpoints(struct json_out *out,
+                              const struct executor_status *status) {
+    const char *reason = status->no_checkpoints;
+
+    json_out_raw(out, ",\"checkpoints\":{\"active\":");
+    json_out_bool(out, !*reason && *status->tier);
+    if (*reason) {
+        json_out_raw(out, ",\"reason\":");
+        json_out_text(out, reason);
+    }
+    json_out_raw(out, "}");
+}
+
 static void write_health(struct json_out *out, const void *context) {
     const struct report *report = context;
 
@@ -99,6 +112,7 @@ static void write_health(struct json_out *out, const void *context) {
     json_out_unsigned(out, report->sessions);
     json_out_raw(out, ",\"version\":\"" PACKAGE_VERSION "\",\"isolation\":");
     write_isolation(out, &report->state.executor);
+    write_checkpoints(out, &report->state.executor);
     if (!report->state.healthy) {
         json_out_raw(out, ",\"reason\":");
         json_out_text(out, report->state.executor.reason);

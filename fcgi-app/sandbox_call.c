@@ -175,6 +175,9 @@ static int take_done(struct receiving *state, struct slice payload,
         return breach(err, "the verdict of another call");
     if (result->done.outcome == SESSION_RAN && !result->has_claims)
         return breach(err, "a verdict without a result");
+    if (result->done.checkpoint >= state->call->number ||
+        result->done.restored_to >= state->call->number)
+        return breach(err, "a checkpoint of a later execution");
     result->streams[0].truncated |= result->done.stdout_truncated;
     result->streams[1].truncated |= result->done.stderr_truncated;
     result->left_out_unnamed += result->done.files_left_out;

@@ -32,6 +32,7 @@ SMALL = {
     "session_disk": "1M",
     "session_inodes": 200,
     "session_threads": 16,
+    "checkpoint": "off",
 }
 
 
@@ -61,6 +62,13 @@ def stock():
 def small():
     """An instance with small limits for the code and its files."""
     with running(**SMALL) as instance:
+        yield instance
+
+
+@pytest.fixture(scope="session")
+def forgetful():
+    """An instance without checkpoints: what a worker had in memory is lost with it."""
+    with running(rate_limit=0, session_idle_timeout="60s", checkpoint="off") as instance:
         yield instance
 
 
@@ -101,6 +109,12 @@ def session_id():
 def session(client):
     """A session of the test's own, which its first call begins."""
     return client.session(fresh_id())
+
+
+@pytest.fixture
+def forgetful_session(forgetful):
+    """The same in the instance without checkpoints."""
+    return forgetful.client.session(fresh_id())
 
 
 @pytest.fixture

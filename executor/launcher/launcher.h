@@ -22,10 +22,11 @@ struct launcher_start {
     int program; /* vivarium-zygote, open */
     int proc;    /* /proc of the host */
     enum isolation_tier tier;
-    const char *weaker;      /* why it is not a better one, or "" */
-    struct cgroups *cgroups; /* without a subtree where none are used */
-    bool ordinary;           /* the executor runs as an ordinary user */
-    int64_t beat_ms;         /* how often it tells that it works; 0: never */
+    const char *weaker;         /* why it is not a better one, or "" */
+    const char *no_checkpoints; /* why none are made (executor/checkpoint.h), or "" */
+    struct cgroups *cgroups;    /* without a subtree where none are used */
+    bool ordinary;              /* the executor runs as an ordinary user */
+    int64_t beat_ms;            /* how often it tells that it works; 0: never */
     /* Without namespaces: */
     int janitor; /* SOCK_SEQPACKET to it: janitor.h */
     int folder;  /* of the zygote */

@@ -219,13 +219,14 @@ static void status(struct client *client) {
     int size = snprintf(
         text, sizeof text,
         "tier=%s\nlandlock=%d\nsandboxes=%u\nready=%u\nslots=%u\nnetwork=%s\ndisk=%s\n"
-        "controllers=%s\n%s%s%s%s%s%s",
+        "controllers=%s\n%s%s%s%s%s%s%s%s%s",
         isolation_name(tier), landlock_abi(), launcher_count(launcher, SANDBOX_TAKEN),
         launcher_count(launcher, SANDBOX_READY), launcher->slots.count,
         namespaces ? "namespace" : "seccomp", namespaces ? "quota" : "watch", controllers,
-        launcher->weaker[0] ? "weaker=" : "", launcher->weaker,
-        launcher->weaker[0] ? "\n" : "", reason ? "reason=" : "", reason ? reason : "",
-        reason ? "\n" : "");
+        launcher->no_checkpoints[0] ? "no_checkpoints=" : "", launcher->no_checkpoints,
+        launcher->no_checkpoints[0] ? "\n" : "", launcher->weaker[0] ? "weaker=" : "",
+        launcher->weaker, launcher->weaker[0] ? "\n" : "", reason ? "reason=" : "",
+        reason ? reason : "", reason ? "\n" : "");
 
     /* What is too long was cut. */
     reply_done(client, 0, (struct slice){text, strnlen(text, (size_t)size)});

@@ -116,9 +116,8 @@ static void close_all(const int *fds, size_t count) {
 
 /* Takes a message that is one of a supervisor of ours; descriptors stay with the caller
  * when it is not. */
-static bool take_message(struct managed_sandbox *managed,
-                         const struct control_message *message, int fds[],
-                         size_t fd_count) {
+static bool take_message(struct managed_sandbox *managed, struct control_message *message,
+                         int fds[], size_t fd_count) {
     struct launcher *launcher = managed->launcher;
     struct viv_error err;
 
@@ -138,6 +137,8 @@ static bool take_message(struct managed_sandbox *managed,
         became_ready(managed);
     else if (message->what == CONTROL_FILES)
         managed->sandbox.files = message->bytes < FILES_MAX ? message->bytes : FILES_MAX;
+    else if (message->what == CONTROL_LOOK && launcher->setup.checkpoints)
+        launcher_look_at_worker(managed, &message->look);
     else if (message->what == CONTROL_INTERRUPT_WORKER)
         launcher_interrupt_worker(managed);
     else if (message->what == CONTROL_END_WORKER)

@@ -7,6 +7,7 @@
 #include "executor/launcher/launcher.h"
 #include "executor/launcher/sandbox.h"
 #include "executor/launcher/slots.h"
+#include "executor/launcher/worker_look.h"
 #include "executor/launcher/zygotes.h"
 
 /* A sandbox in the launcher's list; in unshared memory, for its record. */
@@ -16,6 +17,7 @@ struct managed_sandbox {
     struct managed_sandbox *next;
     struct sandbox sandbox;
     bool stopped_for_disk; /* since the disk became short */
+    struct fresh_worker fresh;
 };
 
 /* A connection of vivarium-fcgi; in unshared memory, for the records that pass
@@ -51,8 +53,9 @@ struct launcher {
     struct slots slots; /* in the tiers without namespaces */
     struct stray strays[STRAYS_MAX];
     unsigned next_stray;
-    viv_time strangers_until; /* there may be workers of a dead zygote; or 0 */
-    const char *weaker;       /* why the tier is not a better one, or "" */
+    viv_time strangers_until;   /* there may be workers of a dead zygote; or 0 */
+    const char *weaker;         /* why the tier is not a better one, or "" */
+    const char *no_checkpoints; /* why none are made, or "" */
     struct event_source keeper, child_ended;
     struct managed_sandbox *sandboxes; /* by number, the newest first */
     struct client *clients;
@@ -122,6 +125,9 @@ void launcher_refuse_worker(struct managed_sandbox *managed, int error);
 /* The supervisor wants its worker, which is our child, to be interrupted, or to end. */
 void launcher_interrupt_worker(const struct managed_sandbox *managed);
 void launcher_end_worker(struct managed_sandbox *managed);
+
+/* The supervisor wants to know how its worker is, from outside. */
+void launcher_look_at_worker(struct managed_sandbox *managed, struct control_look *look);
 
 /* A child was reaped that is neither a zygote nor a supervisor. Returns the sandbox whose
  * worker it was, or NULL. */

@@ -45,6 +45,7 @@ int launcher_try(const struct launcher_start *start, struct viv_error *err) {
         .tier = start->tier,
         .proc = start->proc,
         .ordinary = start->ordinary,
+        .checkpoints = !start->no_checkpoints[0],
         .cgroups = start->cgroups,
     };
     struct sandbox sandbox = {.number = 1};

@@ -165,6 +165,19 @@ void launcher_worker_answered(void *context, const struct spawn_reply *reply) {
     }
 }
 
+void launcher_look_at_worker(struct managed_sandbox *managed, struct control_look *look) {
+    const int proc = managed->launcher->setup.proc;
+    const pid_t supervisor = managed->sandbox.pid;
+
+    if (look->number == 0) {
+        worker_look_fresh(proc, supervisor, look, &managed->fresh);
+        return;
+    }
+    worker_look(proc, supervisor, &managed->fresh, look);
+    const struct control_message looked = {.what = CONTROL_LOOKED, .look = *look};
+    io_send_message(managed->sandbox.control, &looked, sizeof looked, NULL, 0, NULL);
+}
+
 /* ---- ended ---- */
 
 void launcher_interrupt_worker(const struct managed_sandbox *managed) {

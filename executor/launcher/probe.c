@@ -103,6 +103,11 @@ static const struct row rows[PROBE_CONTROL_COUNT] = {
     [PROBE_SECCOMP] = {"seccomp filter", EVERYWHERE, attempt_seccomp, false, KERNEL},
     [PROBE_OOM_SCORE] = {"oom_score_adj", "sessions end first when memory is out",
                          attempt_oom_score, false, "a /proc that can be written"},
+    [PROBE_CHECKPOINTS] =
+        {"checkpoints", "variables outlive a crash; full, isolated", attempt_checkpoints,
+         false,
+         "Linux 5.9 or later; a container whose runtime has no listener "
+         "of its own in its filter"},
     [PROBE_WHOLE_SANDBOX] = {"a whole sandbox", IN_NAMESPACES, NULL, false,
                              NAMESPACES "; the lines of the log above"},
 };

@@ -23,4 +23,7 @@ probe_attempt attempt_capabilities, attempt_chroot, attempt_change_of_user,
     attempt_no_new_privs, attempt_not_dumpable, attempt_resource_limits, attempt_seccomp,
     attempt_oom_score;
 
+/* The same (probe_checkpoints.c). */
+probe_attempt attempt_checkpoints;
+
 #endif

@@ -81,7 +81,8 @@ static void tell(struct probe_report *report, unsigned missing) {
 
 /* Landlock and the kernel's choice of whom to kill are good in every tier. */
 static void mark(struct probe_report *report, unsigned missing) {
-    const unsigned welcome = ROW(PROBE_LANDLOCK) | ROW(PROBE_OOM_SCORE);
+    const unsigned welcome =
+        ROW(PROBE_LANDLOCK) | ROW(PROBE_OOM_SCORE) | ROW(PROBE_CHECKPOINTS);
 
     for (unsigned i = 0; i < PROBE_CONTROL_COUNT; i++)
         report->controls[i].matters =

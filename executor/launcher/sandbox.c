@@ -115,6 +115,7 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
         .control = supervisor_end,
         .proc = setup->proc,
         .events = cgroup.events,
+        .checkpoints = setup->checkpoints,
         .folder = folder,
         .user = slot_supervisor_uid(setup->settings, sandbox->slot),
         .worker_user = slot_worker_uid(setup->settings, sandbox->slot),

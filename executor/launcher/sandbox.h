@@ -46,6 +46,7 @@ struct sandbox_setup {
     enum isolation_tier tier;
     int proc;                      /* /proc of the host */
     bool ordinary;                 /* the executor runs as an ordinary user */
+    bool checkpoints;              /* executor/checkpoint.h */
     const struct cgroups *cgroups; /* without a subtree where none are used */
     struct seccomp_filter filter;  /* of supervisors */
 };

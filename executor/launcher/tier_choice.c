@@ -18,12 +18,23 @@
 #include "executor/launcher/slot_ids.h"
 #include "executor/launcher/uid_range.h"
 
+static const char *no_checkpoints(const struct tier_choice *choice) {
+    const struct probe_control *control = &choice->report.controls[PROBE_CHECKPOINTS];
+
+    if (strcmp(choice->settings->checkpoint, "on") != 0)
+        return "the setting checkpoint is off";
+    if (!isolation_has_namespaces(choice->tier))
+        return "they need a PID namespace for each session";
+    return control->state == PROBE_WORKS ? "" : control->reason;
+}
+
 struct launcher_start tier_launcher_start(struct tier_choice *choice, int program) {
     return (struct launcher_start){
         .settings = choice->settings,
         .program = program,
         .tier = choice->tier,
         .weaker = choice->report.weaker,
+        .no_checkpoints = no_checkpoints(choice),
         .cgroups = &choice->cgroups,
         .ordinary = geteuid() != 0,
         .janitor = choice->to_janitor,

@@ -122,8 +122,13 @@ static int become_zygote(const struct zygote_setup *setup, int socket,
     static char paths[PATH_COUNT][PATH_MAX + 32];
     char preload[4096], tier[16], refuse[4096];
     char *made[PATH_COUNT + sizeof environment / sizeof *environment];
-    char *const arguments[] = {
-        "vivarium-zygote", preload, setup->settings->log_level, tier, refuse, NULL};
+    char *const arguments[] = {"vivarium-zygote",
+                               preload,
+                               setup->settings->log_level,
+                               tier,
+                               refuse,
+                               setup->checkpoints ? "on" : "off",
+                               NULL};
 
     snprintf(preload, sizeof preload, "%s", setup->settings->preload);
     snprintf(refuse, sizeof refuse, "%s", setup->settings->seccomp_refuse);

@@ -18,10 +18,11 @@
 struct zygote_setup {
     const struct settings *settings;
     enum isolation_tier tier;
-    int program;   /* vivarium-zygote, opened before the root was changed */
-    int proc;      /* /proc of the host */
-    int folder;    /* of the zygote's own files; counts in ISOLATION_MINIMAL */
-    bool ordinary; /* the executor runs as an ordinary user */
+    int program;      /* vivarium-zygote, opened before the root was changed */
+    int proc;         /* /proc of the host */
+    int folder;       /* of the zygote's own files; counts in ISOLATION_MINIMAL */
+    bool ordinary;    /* the executor runs as an ordinary user */
+    bool checkpoints; /* executor/checkpoint.h */
 };
 
 struct zygote_process {

@@ -2,6 +2,7 @@
 #include "executor/seccomp/supervisor_filter.h"
 
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -68,7 +69,13 @@ static const char *const revealing[] = {"fchmod", "fchmodat", NULL};
 /* F_SETFD: fdopendir(3). */
 static const int fcntl_commands[] = {F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_SETFD};
 
-static const unsigned ioctl_commands[] = {FIONREAD};
+/* Those of seccomp_unotify(2) work on the listener that a worker has sent alone. */
+static const unsigned ioctl_commands[] = {
+    FIONREAD,
+    SECCOMP_IOCTL_NOTIF_RECV,
+    SECCOMP_IOCTL_NOTIF_SEND,
+    SECCOMP_IOCTL_NOTIF_ADDFD,
+};
 
 static int allow_commands(struct filter_builder *builder, struct viv_error *err) {
     for (size_t i = 0; i < sizeof fcntl_commands / sizeof *fcntl_commands; i++)

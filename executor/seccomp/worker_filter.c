@@ -9,6 +9,7 @@
 #include <termios.h>
 
 #include "common/cleanup.h"
+#include "executor/checkpoint.h"
 #include "executor/seccomp/builder.h"
 #include "executor/seccomp/refusals.h"
 
@@ -256,6 +257,15 @@ static int allow_threads(struct filter_builder *builder, struct viv_error *err) 
         err);
 }
 
+/* The one process that the supervisor may let be made. */
+static int allow_copies(struct filter_builder *builder, bool copies,
+                        struct viv_error *err) {
+    if (!copies)
+        return 0;
+    return filter_builder_allow_if(
+        builder, "clone", 1, &SCMP_A0_64(SCMP_CMP_EQ, CHECKPOINT_CLONE_FLAGS, 0), err);
+}
+
 /* Reading its own limits. */
 static int allow_limits(struct filter_builder *builder, struct viv_error *err) {
     const struct scmp_arg_cmp own_no_new[] = {SCMP_A0_64(SCMP_CMP_EQ, 0, 0),
@@ -325,7 +335,8 @@ int worker_filter_build_for(const struct seccomp_architecture *architecture,
     if (refusals_check(options->refuse, err) || filter_builder_open(&builder, err) ||
         filter_builder_allow(&builder, allowed, err) || answer_refused(&builder, err) ||
         allow_commands(&builder, err) || allow_threads(&builder, err) ||
-        allow_limits(&builder, err) || allow_sockets(&builder, err) ||
+        allow_copies(&builder, options->copies, err) || allow_limits(&builder, err) ||
+        allow_sockets(&builder, err) ||
         allow_path_modes(&builder, !options->refuse_path_modes, err) ||
         allow_taking_disk(&builder, !options->refuse_preallocation, err))
         return -1;

@@ -74,6 +74,8 @@ uint32_t call_runtime_ms(const struct call *call) {
 
 void call_fill_done(const struct call *call, struct session_done *done) {
     memcpy(done->nonce, call->exec.nonce, sizeof done->nonce);
+    done->checkpoint = call->checkpoint;
+    done->skipped = call->skipped;
     done->stdout_truncated = call->output[0].truncated;
     done->stderr_truncated = call->output[1].truncated;
 }

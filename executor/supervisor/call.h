@@ -33,11 +33,13 @@ struct call {
     struct upload upload;
     struct home_snapshot before;
     viv_time began;
-    viv_time earliest; /* that it may be interrupted */
-    viv_time deadline; /* of the code, then of its grace */
-    bool interrupted;  /* the deadline has passed, SIGINT was sent */
-    bool unwanted;     /* that was no time-out: its client wanted it to end */
-    bool client_gone;  /* its client has left: nothing is sent any more */
+    viv_time earliest;   /* that it may be interrupted */
+    viv_time deadline;   /* of the code, then of its grace */
+    bool interrupted;    /* the deadline has passed, SIGINT was sent */
+    bool unwanted;       /* that was no time-out: its client wanted it to end */
+    bool client_gone;    /* its client has left: nothing is sent any more */
+    uint32_t checkpoint; /* what a loss in this call goes back to, session_wire.h */
+    enum session_skipped skipped;
     struct call_output output[2];
 };
 

@@ -73,6 +73,8 @@ static void read_launcher(struct supervisor *self) {
         supervisor_stop_worker(self, SESSION_OUT_OF_DISK);
     } else if (message.what == CONTROL_INTERRUPTED) {
         worker_was_interrupted(self);
+    } else if (message.what == CONTROL_LOOKED) {
+        supervisor_worker_was_looked_at(self, &message.look);
     }
 }
 
@@ -85,7 +87,9 @@ static viv_time next_deadline(const struct supervisor *self) {
         return self->retry_at;
     if (self->worker.state == WORKER_STARTING)
         return self->worker.asked_for + WORKER_START_LIMIT_MS * VIV_MS;
-    return VIV_TIME_NEVER;
+    if (self->worker.state == WORKER_COPYING)
+        return self->checkpoints.limit;
+    return self->call.phase == CALL_NONE ? self->checkpoints.due : VIV_TIME_NEVER;
 }
 
 static void deadline_passed(struct supervisor *self) {
@@ -100,6 +104,10 @@ static void deadline_passed(struct supervisor *self) {
                                                             : SESSION_TIMED_OUT);
     } else if (self->worker.state == WORKER_ABSENT) {
         supervisor_ask_for_worker(self);
+    } else if (self->worker.state == WORKER_COPYING) {
+        supervisor_copy_is_overdue(self);
+    } else if (self->worker.state == WORKER_IDLE) {
+        supervisor_checkpoint_is_due(self);
     } else {
         viv_fail(&err, VIV_SYSTEM, "no worker came");
         supervisor_give_up(&err);
@@ -125,7 +133,7 @@ static void look_at_disk(struct supervisor *self) {
 
 /* ---- the loop ---- */
 
-enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, WATCHED_COUNT };
+enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, NOTIFICATIONS, WATCHED_COUNT };
 
 static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
     /* A new client waits for the end of a call that is not its own. */
@@ -143,6 +151,8 @@ static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_C
         (struct pollfd){is_ready ? self->worker.output[0] : -1, POLLIN, 0};
     watched[WORKER_ERR] =
         (struct pollfd){is_ready ? self->worker.output[1] : -1, POLLIN, 0};
+    watched[NOTIFICATIONS] =
+        (struct pollfd){supervisor_listens(self) ? self->worker.listener : -1, POLLIN, 0};
 }
 
 /* Output comes before the result that follows it; a flood of it holds up nothing else. */
@@ -150,6 +160,10 @@ static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_
     if (watched[LAUNCHER].revents) {
         read_launcher(self);
         return; /* it may have changed what the others are */
+    }
+    if (watched[NOTIFICATIONS].revents & POLLIN) {
+        supervisor_read_notification(self);
+        return; /* likewise */
     }
     for (int stream = 0; stream < 2; stream++)
         if (watched[WORKER_OUT + stream].revents)
@@ -188,6 +202,7 @@ void supervisor_main(const struct supervisor_start *start) {
     if (supervisor_set_up(&self.own, start, &err))
         supervisor_give_up(&err);
     disk_watch_init(&self.disk, &self.own, start->settings);
+    checkpoints_init(&self.checkpoints, start->settings, self.own.checkpoints);
     supervisor_ask_for_worker(&self);
     for (;;) {
         if (viv_now() >= next_deadline(&self))

@@ -31,9 +31,14 @@ void supervisor_finish_call(struct supervisor *self, struct session_done *done,
     done->runtime_ms = call_runtime_ms(&self->call);
     output_pump_all(&self->worker, &self->call, &self->client);
     done->variables_lost = self->variables_lost;
-    if (answer_finish(&answer, self->own.folders[SESSION_HOME_FOLDER], done, claims) == 0)
+    done->restored_to = self->restored_to;
+    if (answer_finish(&answer, self->own.folders[SESSION_HOME_FOLDER], done, claims) ==
+        0) {
         self->variables_lost = false;
+        self->restored_to = 0;
+    }
     call_end(&self->call);
+    supervisor_session_is_idle(self);
 }
 
 void supervisor_start_call(struct supervisor *self) {
@@ -53,6 +58,7 @@ void supervisor_start_call(struct supervisor *self) {
         supervisor_give_up(&err);
     output_pump_all(&self->worker, &self->call, &self->client);
     disk_watch_begin(&self->disk);
+    supervisor_session_is_busy(self);
     call->phase = CALL_RUNNING;
     call_set_time(call, self->worker.interrupted);
     struct slice text = {call->text.data, call->text.size};

@@ -137,6 +137,7 @@ static int confine(const struct supervisor_start *start, struct viv_error *err) 
 int supervisor_set_up(struct supervisor_descriptors *descriptors,
                       const struct supervisor_start *start, struct viv_error *err) {
     descriptors->tier = start->tier;
+    descriptors->checkpoints = start->checkpoints;
     descriptors->control = start->control;
     descriptors->events = start->events;
     if (reset_signals(err) || wait_for_launcher(start->control, err))

@@ -17,7 +17,8 @@ struct supervisor_start {
     const struct seccomp_filter *filter; /* for itself */
     int control;                         /* its end of the launcher's socket */
     int proc;                            /* /proc of the host, for the namespaces */
-    int events; /* of the worker's cgroup, session_cgroup.h; -1: there is none */
+    int events;       /* of the worker's cgroup, session_cgroup.h; -1: there is none */
+    bool checkpoints; /* executor/checkpoint.h */
     /* Without namespaces: */
     int folder;        /* of the slot */
     uid_t user;        /* in ISOLATION_CONFINED its own, */
@@ -26,6 +27,7 @@ struct supervisor_start {
 
 struct supervisor_descriptors {
     enum isolation_tier tier; /* tells which of these there are */
+    bool checkpoints;         /* workers offer them */
     int control;              /* to the launcher */
     int folders[SESSION_FOLDER_COUNT];
     int events;                      /* of the worker's cgroup, or -1 */

@@ -4,6 +4,7 @@
 #define VIV_SUPERVISOR_STATE_H
 
 #include "executor/supervisor/call.h"
+#include "executor/supervisor/checkpoints.h"
 #include "executor/supervisor/client_channel.h"
 #include "executor/supervisor/disk_watch.h"
 #include "executor/supervisor/supervisor.h"
@@ -13,11 +14,13 @@ struct supervisor {
     struct supervisor_descriptors own;
     struct client_channel client;
     struct worker_process worker;
-    viv_time retry_at;   /* of asking for a worker that could not be made */
-    int stillborn;       /* workers in a row that ended before they were ready */
-    uint64_t oom_kills;  /* in the worker's cgroup, as far as they are told */
-    bool variables_lost; /* and not yet told */
-    bool announced;      /* the launcher knows that the sandbox is ready */
+    viv_time retry_at;    /* of asking for a worker that could not be made */
+    int stillborn;        /* workers in a row that ended before they were ready */
+    uint64_t oom_kills;   /* in the worker's cgroup, as far as they are told */
+    bool variables_lost;  /* and not yet told */
+    uint32_t restored_to; /* the same, of a checkpoint; 0: none */
+    struct checkpoints checkpoints;
+    bool announced; /* the launcher knows that the sandbox is ready */
     struct call call;
     struct disk_watch disk;
 };
@@ -49,7 +52,8 @@ void supervisor_ask_for_worker(struct supervisor *self);
 /* Takes what has come from the worker. */
 void supervisor_read_worker(struct supervisor *self);
 
-/* Ends the worker, and the call that it ran with `outcome`, and asks for another one. */
+/* Ends the worker, and the call that it ran with `outcome`; goes on from a checkpoint, or asks
+ * for another one. */
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome);
 
 /* The same, if it runs code of a user already. */
@@ -57,5 +61,37 @@ void supervisor_stop_worker(struct supervisor *self, enum session_outcome outcom
 
 /* It could not be made: asks again after a pause. */
 void supervisor_forget_worker(struct supervisor *self);
+
+/* ---- supervisor_checkpoints.c ---- */
+
+/* The worker has just become ready; a call has ended; a call begins. */
+void supervisor_worker_is_fresh(struct supervisor *self);
+void supervisor_session_is_idle(struct supervisor *self);
+void supervisor_session_is_busy(struct supervisor *self);
+
+/* At `due`, when no call is there; at `limit`, when the worker is COPYING. */
+void supervisor_checkpoint_is_due(struct supervisor *self);
+void supervisor_copy_is_overdue(struct supervisor *self);
+
+/* Takes the launcher's answer; a frame of a worker that is COPYING; a call that the
+ * session's filter leaves to us. */
+void supervisor_worker_was_looked_at(struct supervisor *self,
+                                     const struct control_look *look);
+void supervisor_worker_was_copied(struct supervisor *self, const struct frame *frame);
+void supervisor_read_notification(struct supervisor *self);
+
+/* Whether such calls are taken now: a flood of them is not, until the call has ended. */
+bool supervisor_listens(const struct supervisor *self);
+
+/* Goes on from the checkpoint, in place of a worker that has ended and was not forgotten.
+ * Notes what is to be told of it. False when there is none, or it is of no use: the worker
+ * is to be forgotten. */
+bool supervisor_restore_worker(struct supervisor *self);
+
+/* Without it the session is to go on with a fresh worker. */
+void supervisor_drop_checkpoints(struct supervisor *self);
+
+/* Makes the next one, of a worker that is the last one and has run nothing. */
+void supervisor_copy_again(struct supervisor *self);
 
 #endif

@@ -67,15 +67,24 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
         done.outcome = SESSION_OUT_OF_MEMORY;
     done.signal = (uint8_t)end.signal;
     done.status = (uint8_t)end.status;
-    self->variables_lost = true;
+    bool restored = supervisor_restore_worker(self);
+    if (!restored)
+        self->variables_lost = true;
     if (was_running)
         supervisor_finish_call(self, &done, (struct slice){0});
+    if (restored) {
+        supervisor_copy_again(self);
+        return;
+    }
     worker_process_forget(&self->worker);
     supervisor_ask_for_worker(self);
 }
 
 void supervisor_stop_worker(struct supervisor *self, enum session_outcome outcome) {
-    if (self->worker.state == WORKER_IDLE || self->worker.state == WORKER_RUNNING)
+    /* What an idle session has, its copy has, too: to go on from it would free nothing. */
+    if (self->worker.state != WORKER_RUNNING)
+        supervisor_drop_checkpoints(self);
+    if (self->worker.state >= WORKER_IDLE)
         supervisor_replace_worker(self, outcome);
 }
 
@@ -92,8 +101,9 @@ static void take_result(struct supervisor *self, const struct frame *frame) {
     }
     if (self->call.interrupted && !self->call.unwanted)
         done.outcome = SESSION_TIMED_OUT;
-    supervisor_finish_call(self, &done, claims);
     self->worker.state = WORKER_IDLE;
+    self->checkpoints.state = exec->number;
+    supervisor_finish_call(self, &done, claims);
 }
 
 static void take_ready(struct supervisor *self, const struct frame *frame) {
@@ -104,6 +114,7 @@ static void take_ready(struct supervisor *self, const struct frame *frame) {
         supervisor_give_up(&err);
     worker_process_reap_others(&self->worker);
     self->stillborn = 0;
+    supervisor_worker_is_fresh(self);
     was_killed_for_memory(self); /* what was counted before is not of this one */
     if (!self->announced)
         supervisor_tell_launcher(self, CONTROL_READY, 0);
@@ -122,7 +133,24 @@ static void worker_hung_up(struct supervisor *self) {
         supervisor_replace_worker(self, ended ? SESSION_CRASHED : SESSION_BROKE_PROTOCOL);
 }
 
+/* The first thing that comes from one that offers checkpoints. */
+static bool owes_listener(const struct supervisor *self) {
+    return self->own.checkpoints && self->worker.state == WORKER_STARTING &&
+           self->worker.listener < 0;
+}
+
+static void take_listener(struct supervisor *self) {
+    struct viv_error err;
+
+    if (worker_process_take_listener(&self->worker, &err) && err.code != VIV_UNAVAILABLE)
+        worker_hung_up(self);
+}
+
 void supervisor_read_worker(struct supervisor *self) {
+    if (owes_listener(self)) {
+        take_listener(self);
+        return;
+    }
     struct frame frame;
     int got = frame_reader_fill(&self->worker.reader, self->worker.channel, NULL);
 
@@ -136,6 +164,8 @@ void supervisor_read_worker(struct supervisor *self) {
         supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
     else if (result > 0 && self->worker.state == WORKER_STARTING)
         take_ready(self, &frame);
+    else if (result > 0 && self->worker.state == WORKER_COPYING)
+        supervisor_worker_was_copied(self, &frame);
     else if (result > 0)
         take_result(self, &frame);
 }

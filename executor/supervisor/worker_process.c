@@ -13,6 +13,7 @@
 
 #include "common/cleanup.h"
 #include "common/io.h"
+#include "executor/supervisor/notifications.h"
 
 #define REPORT_LIMIT_MS 10000
 
@@ -20,6 +21,7 @@ void worker_process_init(struct worker_process *worker) {
     *worker = (struct worker_process){
         .pidfd = -1,
         .channel = -1,
+        .listener = -1,
         .reader = {.cap = worker_cap_to_supervisor},
         .output = {-1, -1},
         .report = -1,
@@ -71,6 +73,33 @@ int worker_process_ask(struct worker_process *worker,
     return 0;
 }
 
+int worker_process_take_listener(struct worker_process *worker, struct viv_error *err) {
+    char header[FRAME_HEADER_SIZE], expected[FRAME_HEADER_SIZE];
+    int listener = -1;
+    size_t fd_count;
+
+    frame_put_header(expected, WORKER_LISTENER, 0, 0);
+    ssize_t got = io_receive_message(worker->channel, header, sizeof header, &listener, 1,
+                                     &fd_count, err);
+    if (got < 0)
+        return -1;
+    worker->listener = listener;
+    if (got != sizeof header || fd_count != 1 ||
+        memcmp(header, expected, sizeof header) != 0)
+        return viv_fail(err, VIV_BAD_GATEWAY, "not the LISTENER of a worker");
+    return 0;
+}
+
+/* A process that is a child of ours becomes the worker. */
+static int adopt(struct worker_process *worker, pid_t pid, struct viv_error *err) {
+    worker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (worker->pidfd < 0)
+        return viv_fail(err, VIV_SYSTEM, "pidfd_open: %m");
+    worker->pid = pid;
+    worker->state = WORKER_IDLE;
+    return 0;
+}
+
 int worker_process_ready(struct worker_process *worker, const struct frame *frame,
                          struct viv_error *err) {
     siginfo_t child;
@@ -83,11 +112,51 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
     if (pid <= 1 || (worker->report < 0 &&
                      waitid(P_PID, (id_t)pid, &child, WEXITED | WNOHANG | WNOWAIT)))
         return viv_fail(err, VIV_BAD_GATEWAY, "READY names no child");
-    worker->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (worker->pidfd < 0)
-        return viv_fail(err, VIV_SYSTEM, "pidfd_open: %m");
-    worker->pid = pid;
-    worker->state = WORKER_IDLE;
+    return adopt(worker, pid, err);
+}
+
+int worker_process_copy(struct worker_process *worker, uint32_t sequence,
+                        struct viv_error *err) {
+    if (frame_send(worker->channel, WORKER_CHECKPOINT, sequence, NULL, 0, viv_now(), err))
+        return -1;
+    worker->state = WORKER_COPYING;
+    return 0;
+}
+
+/* A new channel for the copy, whose other end is the answer's. */
+static int replace_channel(struct worker_process *worker, int *theirs,
+                           struct viv_error *err) {
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+        return viv_fail(err, VIV_SYSTEM, "socketpair: %m");
+    close_fd_cleanup(&worker->pidfd);
+    close_fd_cleanup(&worker->channel);
+    frame_reader_clear(&worker->reader);
+    worker->reader = (struct frame_reader){.cap = worker_cap_to_supervisor};
+    worker->pidfd = -1;
+    worker->channel = pair[0];
+    *theirs = pair[1];
+    return io_set_nonblocking(worker->channel, err);
+}
+
+int worker_process_restore(struct worker_process *worker, pid_t pid, uint64_t id,
+                           uint32_t sequence, viv_time deadline, struct viv_error *err) {
+    CLEANUP(close_fd) int theirs = -1;
+    struct frame frame;
+
+    worker->interrupted = false;
+    worker->pid = 0;
+    if (replace_channel(worker, &theirs, err) || adopt(worker, pid, err))
+        return -1;
+    if (notification_wake(worker->listener, id, theirs, WORKER_CHANNEL))
+        return viv_fail(err, VIV_SYSTEM, "the copy is gone");
+    close_and_clear(&theirs);
+    if (frame_reader_wait(&worker->reader, worker->channel, &frame, deadline, err))
+        return -1;
+    if (frame.type != WORKER_RESTORED || frame.sequence != sequence ||
+        frame_reader_pending(&worker->reader) > 0)
+        return viv_fail(err, VIV_BAD_GATEWAY, "not the RESTORED of a copy");
     return 0;
 }
 
@@ -198,6 +267,7 @@ int worker_process_end(struct worker_process *worker,
 void worker_process_forget(struct worker_process *worker) {
     close_fd_cleanup(&worker->pidfd);
     close_fd_cleanup(&worker->channel);
+    close_fd_cleanup(&worker->listener);
     close_fd_cleanup(&worker->report);
     close_fd_cleanup(&worker->output[0]);
     close_fd_cleanup(&worker->output[1]);

@@ -5,6 +5,7 @@
  * word.
  *
  *     ABSENT --asked for--> STARTING --READY--> IDLE <--CALL, RESULT--> RUNNING
+ *                                               IDLE <--CHECKPOINT, COPIED--> COPYING
  */
 #ifndef VIV_WORKER_PROCESS_H
 #define VIV_WORKER_PROCESS_H
@@ -16,14 +17,21 @@
 #include "executor/supervisor/supervisor_setup.h"
 #include "executor/worker_wire.h"
 
-enum worker_state { WORKER_ABSENT, WORKER_STARTING, WORKER_IDLE, WORKER_RUNNING };
+enum worker_state {
+    WORKER_ABSENT,
+    WORKER_STARTING,
+    WORKER_IDLE,
+    WORKER_RUNNING,
+    WORKER_COPYING
+};
 
 struct worker_process {
     enum worker_state state;
     viv_time asked_for;
-    pid_t pid;   /* in the supervisor's PID namespace; 0 until READY */
-    int pidfd;   /* readable when it has ended; -1 until READY */
-    int channel; /* frames of worker_wire.h */
+    pid_t pid;    /* in the supervisor's PID namespace; 0 until READY */
+    int pidfd;    /* readable when it has ended; -1 until READY */
+    int channel;  /* frames of worker_wire.h */
+    int listener; /* of its filter and its copies', checkpoint.h; -1: there is none */
     struct frame_reader reader;
     int output[2];    /* read ends of its standard output and error */
     int report;       /* where the launcher tells how it ended, or -1: it is our child */
@@ -43,6 +51,9 @@ void worker_process_init(struct worker_process *worker);
 int worker_process_ask(struct worker_process *worker,
                        const struct supervisor_descriptors *descriptors,
                        struct viv_error *err);
+
+/* Takes the LISTENER of a worker that is STARTING. */
+int worker_process_take_listener(struct worker_process *worker, struct viv_error *err);
 
 /* Takes READY. Fails when the frame does not name a process, where workers are our children
  * a child. */
@@ -64,6 +75,17 @@ void worker_process_interrupt(struct worker_process *worker,
                               const struct supervisor_descriptors *descriptors);
 
 void worker_process_interrupted(struct worker_process *worker);
+
+/* Asks it for a copy of itself: COPYING. */
+int worker_process_copy(struct worker_process *worker, uint32_t sequence,
+                        struct viv_error *err);
+
+/* The copy `pid`, a child of ours whose parking has the number `id`, takes the place of a
+ * worker that has ended and was not forgotten: it is woken, with a channel of its own, and
+ * must say RESTORED with that sequence number by the deadline. IDLE afterwards. On failure
+ * that worker, too, is to be ended. */
+int worker_process_restore(struct worker_process *worker, pid_t pid, uint64_t id,
+                           uint32_t sequence, viv_time deadline, struct viv_error *err);
 
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);

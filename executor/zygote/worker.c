@@ -20,10 +20,10 @@
 #include "executor/zygote/python_worker.h"
 #include "executor/seccomp/worker_filter.h"
 #include "executor/session_cgroup.h"
+#include "executor/worker_copy.h"
 #include "executor/zygote/self_test.h"
 #include "executor/worker_wire.h"
 
-#define CHANNEL         3 /* descriptor; 0, 1 and 2 are the standard ones */
 #define PARENT_LIMIT_MS 10000
 
 /* The child is in the PID namespace already, by the fork. */
@@ -47,19 +47,19 @@ static int open_no_input(void) {
 /* The channel and the pipes at their places, nothing else open: what the zygote had open
  * belongs to other sessions. */
 static int arrange_descriptors(const int fds[], struct viv_error *err) {
-    const int first = CHANNEL + 1;
+    const int first = WORKER_CHANNEL + 1;
     int no_input = open_no_input();
-    int moved[CHANNEL + 1] = {no_input, fds[SPAWN_STDOUT], fds[SPAWN_STDERR],
-                              fds[SPAWN_CHANNEL]};
+    int moved[WORKER_CHANNEL + 1] = {no_input, fds[SPAWN_STDOUT], fds[SPAWN_STDERR],
+                                     fds[SPAWN_CHANNEL]};
 
     if (no_input < 0)
         return viv_fail(err, VIV_SYSTEM, "open an empty standard input: %m");
-    for (int i = 0; i <= CHANNEL; i++) {
+    for (int i = 0; i <= WORKER_CHANNEL; i++) {
         moved[i] = fcntl(moved[i], F_DUPFD_CLOEXEC, first);
         if (moved[i] < 0)
             return viv_fail(err, VIV_SYSTEM, "duplicate a descriptor: %m");
     }
-    for (int i = 0; i <= CHANNEL; i++)
+    for (int i = 0; i <= WORKER_CHANNEL; i++)
         if (dup2(moved[i], i) < 0)
             return viv_fail(err, VIV_SYSTEM, "duplicate a descriptor: %m");
     return confine_descriptors(first, err);
@@ -127,14 +127,23 @@ static int enter_home(enum isolation_tier tier, struct viv_error *err) {
     return chdir(home) ? viv_fail(err, VIV_SYSTEM, "chdir %s: %m", home) : 0;
 }
 
+/* While a descriptor can still be sent. */
+static int offer_copies(struct viv_error *err) {
+    char frame[FRAME_HEADER_SIZE];
+
+    frame_put_header(frame, WORKER_LISTENER, 0, 0);
+    return worker_copy_offer(WORKER_CHANNEL, frame, sizeof frame, err);
+}
+
 /* Every control, in the order in which each leaves the next one possible. The descriptors
  * come before the limits, which would not allow their numbers; seccomp comes last, for it
  * refuses what the others take. */
-static int confine(enum isolation_tier tier, const struct spawn_request *request,
-                   const int fds[], struct seccomp_filter *filter,
-                   struct viv_error *err) {
-    if (enter_session(tier, request, fds, err) || reset_signals(err) ||
-        arrange_descriptors(fds, err))
+static int confine(const struct worker_start *start, struct viv_error *err) {
+    const enum isolation_tier tier = start->tier;
+    const struct spawn_request *request = start->request;
+
+    if (enter_session(tier, request, start->fds, err) || reset_signals(err) ||
+        arrange_descriptors(start->fds, err))
         return -1;
     setsid();
     umask(022);
@@ -148,15 +157,17 @@ static int confine(enum isolation_tier tier, const struct spawn_request *request
         confine_privileges(err) || meet_parent(tier, request->parent, err) ||
         landlock_restrict_worker(tier, err))
         return -1;
-    seccomp_filter_set_pid(filter, getpid());
-    return seccomp_filter_load(filter, err);
+    if (start->checkpoints && offer_copies(err))
+        return -1;
+    seccomp_filter_set_pid(start->filter, getpid());
+    return seccomp_filter_load(start->filter, err);
 }
 
 /* The filter lets send(2) through and no call that could carry a descriptor, so a frame
  * is one piece here. */
 static int send_all(struct slice bytes, struct viv_error *err) {
     while (bytes.size > 0) {
-        ssize_t sent = send(CHANNEL, bytes.data, bytes.size, MSG_NOSIGNAL);
+        ssize_t sent = send(WORKER_CHANNEL, bytes.data, bytes.size, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent < 0)
@@ -175,15 +186,15 @@ static int say_ready(struct viv_error *err) {
     return send_all((struct slice){frame, sizeof frame}, err);
 }
 
-/* Waits for the next call; other threads of the session run meanwhile. The channel blocks, so
+/* Waits for the next frame; other threads of the session run meanwhile. The channel blocks, so
  * that reading it is waiting. */
-static int wait_for_call(struct frame_reader *reader, struct frame *frame,
-                         struct viv_error *err) {
+static int wait_for_frame(struct frame_reader *reader, struct frame *frame,
+                          struct viv_error *err) {
     void *state = python_release();
     int found;
 
     while ((found = frame_reader_next(reader, frame, err)) == 0)
-        if (frame_reader_fill(reader, CHANNEL, err) < 0)
+        if (frame_reader_fill(reader, WORKER_CHANNEL, err) < 0)
             break;
     python_resume(state);
     return found > 0 ? 0 : -1;
@@ -211,25 +222,43 @@ static int answer(const struct frame *frame, struct viv_error *err) {
     return send_all((struct slice){result.data, result.size}, err);
 }
 
+/* A copy that is woken has another channel, from which nothing was read yet. */
+static int make_checkpoint(const struct raw_fork *thread, uint32_t sequence,
+                           struct viv_error *err) {
+    const enum worker_copy copy = worker_copy_make(thread, WORKER_CHANNEL);
+    char frame[FRAME_HEADER_SIZE + WORKER_COPIED_SIZE];
+
+    if (copy == WORKER_COPY_WOKEN) {
+        frame_put_header(frame, WORKER_RESTORED, sequence, 0);
+        return send_all((struct slice){frame, FRAME_HEADER_SIZE}, err);
+    }
+    frame_put_header(frame, WORKER_COPIED, sequence, WORKER_COPIED_SIZE);
+    frame[FRAME_HEADER_SIZE] = copy == WORKER_COPY_MADE;
+    return send_all((struct slice){frame, sizeof frame}, err);
+}
+
 __attribute__((noreturn)) static void fail(const struct viv_error *err) {
     viv_log_failure(VIV_LOG_ERROR, "worker_not_started", err->message, NULL);
     _exit(1);
 }
 
-void worker_main(enum isolation_tier tier, const struct spawn_request *request,
-                 const int fds[], size_t fd_count, struct seccomp_filter *filter) {
+void worker_main(const struct worker_start *start) {
+    const struct raw_fork thread = raw_fork_prepare();
     struct frame_reader reader = {.cap = worker_cap_to_worker};
     struct frame frame;
     struct viv_error err;
 
     /* First of all: what memory is touched before is counted elsewhere. */
-    if (fd_count > SPAWN_CGROUP && session_cgroup_enter(fds[SPAWN_CGROUP], &err))
+    if (start->fd_count > SPAWN_CGROUP &&
+        session_cgroup_enter(start->fds[SPAWN_CGROUP], &err))
         fail(&err);
-    if (confine(tier, request, fds, filter, &err) || self_test(tier, &err) ||
-        python_begin(tier == ISOLATION_MINIMAL, &err) || say_ready(&err))
+    if (confine(start, &err) || self_test(start->tier, &err) ||
+        python_begin(start->tier == ISOLATION_MINIMAL, &err) || say_ready(&err))
         fail(&err);
-    while (wait_for_call(&reader, &frame, &err) == 0)
-        if (answer(&frame, &err))
+    while (wait_for_frame(&reader, &frame, &err) == 0)
+        if (frame.type == WORKER_CHECKPOINT
+                ? make_checkpoint(&thread, frame.sequence, &err)
+                : answer(&frame, &err))
             break;
     _exit(1);
 }

@@ -6,14 +6,21 @@
 #ifndef VIV_WORKER_H
 #define VIV_WORKER_H
 
+#include <stdbool.h>
+
 #include "executor/control.h"
 #include "executor/seccomp/filter.h"
 
-/* For the child of python_fork_orphan(). `fds` are the `fd_count` ones of the request.
- * Never returns. */
-__attribute__((noreturn)) void worker_main(enum isolation_tier tier,
-                                           const struct spawn_request *request,
-                                           const int fds[], size_t fd_count,
-                                           struct seccomp_filter *filter);
+struct worker_start {
+    enum isolation_tier tier;
+    const struct spawn_request *request;
+    const int *fds; /* of the request */
+    size_t fd_count;
+    struct seccomp_filter *filter; /* its last control */
+    bool checkpoints; /* executor/checkpoint.h: the filter lets copies be made */
+};
+
+/* For the child of python_fork_orphan(). Never returns. */
+__attribute__((noreturn)) void worker_main(const struct worker_start *start);
 
 #endif

@@ -5,7 +5,7 @@
  * takes, an environment of our own and its socket as descriptor 3. It runs no code of a
  * user and has one thread.
  *
- *     vivarium-zygote PRELOAD LOG_LEVEL TIER REFUSED_SYSTEM_CALLS
+ *     vivarium-zygote PRELOAD LOG_LEVEL TIER REFUSED_SYSTEM_CALLS CHECKPOINTS
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -30,6 +30,7 @@
 struct zygote {
     enum isolation_tier tier;
     struct seccomp_filter filter; /* of the workers */
+    bool checkpoints;             /* executor/checkpoint.h */
 };
 
 /* Makes its capabilities effective, or only permitted. */
@@ -91,7 +92,12 @@ static void serve_one(struct zygote *self) {
     }
     pid_t worker = fork_worker(self, fds, &err);
     if (worker == 0)
-        worker_main(self->tier, &request, fds, fd_count, &self->filter);
+        worker_main(&(struct worker_start){.tier = self->tier,
+                                           .request = &request,
+                                           .fds = fds,
+                                           .fd_count = fd_count,
+                                           .filter = &self->filter,
+                                           .checkpoints = self->checkpoints});
     struct spawn_reply reply = {.sandbox = request.sandbox,
                                 .failed = worker < 0 ? errno : 0,
                                 .worker = worker > 0 ? worker : 0};
@@ -118,6 +124,7 @@ static int prepare(struct zygote *self, const char *preload, const char *refuse,
         .refuse_path_modes = self->tier == ISOLATION_MINIMAL,
         .refuse_preallocation = !isolation_has_namespaces(self->tier),
         .refuse = refuse,
+        .copies = self->checkpoints,
     };
 
     if (drop_until_needed(self->tier, err) ||
@@ -131,7 +138,7 @@ int main(int argument_count, char **arguments) {
     const struct spawn_reply ready = {0};
     struct zygote self = {0};
     struct viv_error err;
-    int tier = argument_count == 5 ? isolation_of_name(arguments[3]) : -1;
+    int tier = argument_count == 6 ? isolation_of_name(arguments[3]) : -1;
 
     if (argument_count == 2 && strcmp(arguments[1], "--version") == 0) {
         puts("vivarium-zygote " PACKAGE_VERSION);
@@ -142,6 +149,7 @@ int main(int argument_count, char **arguments) {
         return EXIT_FAILURE;
     }
     self.tier = (enum isolation_tier)tier;
+    self.checkpoints = strcmp(arguments[5], "on") == 0;
     int level = viv_log_level_of(arguments[2]);
     if (level >= 0)
         viv_log_set_level((enum viv_log_level)level);

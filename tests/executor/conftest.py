@@ -46,8 +46,8 @@ def running(**settings):
 
 @pytest.fixture(scope="session")
 def executor(tier):
-    """The one that tests share that leave it as it was."""
-    with running(tier=tier) as shared:
+    """The one that tests share that leave it as it was. What is lost in it, is lost."""
+    with running(tier=tier, checkpoint="off") as shared:
         yield shared
 
 

@@ -11,7 +11,8 @@ import pytest
 from support import strict_json
 from support.contract import ContractError, check_answer
 
-SESSION = {"id": "default", "created": True, "lost": "none", "execution_count": 1}
+SESSION = {"id": "default", "created": True, "lost": "none", "execution_count": 1,
+           "checkpoint": None}
 SUCCESS = {
     "success": True,
     "result": {
@@ -37,6 +38,7 @@ REFUSAL = {
 }
 HEALTH = {
     "status": "healthy", "active_sessions": 1, "version": "0.1.0", "isolation": {"tier": "full"},
+    "checkpoints": {"active": False, "reason": "checkpoint is off"},
 }
 LISTED = {
     "id": "default", "createdAt": 1705312200000, "lastAccessedAt": 1705312500000,

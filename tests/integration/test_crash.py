@@ -38,7 +38,8 @@ DEATHS = {
 
 
 @pytest.mark.parametrize("code, said", DEATHS.values(), ids=DEATHS.keys())
-def test_deaths(session, code, said):
+def test_deaths(forgetful_session, code, said):
+    session = forgetful_session
     session.exec("kept = 1; open('old', 'w').write('o')")
     answer = session.exec(f"print('before', flush=True)\nopen('new', 'w').write('n')\n{code}")
     assert (answer.status, answer.error_type, answer.lost) == (200, "crash", "variables")
@@ -56,7 +57,8 @@ def test_the_exit_status_is_named(session):
     assert "3" in session.exec("import os; os._exit(3)").error["message"]
 
 
-def test_a_death_again_and_again(session):
+def test_a_death_again_and_again(forgetful_session):
+    session = forgetful_session
     for number in range(8):
         answer = session.exec(f"open('f{number}', 'w').close(); import os; os._exit(1)")
         assert (answer.error_type, answer.lost) == ("crash", "variables")

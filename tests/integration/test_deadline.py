@@ -163,7 +163,8 @@ def test_waiting_in_the_queue_is_not_counted_as_running(session):
     assert running.result(60).success
 
 
-def test_a_call_waits_for_one_that_times_out_and_then_runs(session):
+def test_a_call_waits_for_one_that_times_out_and_then_runs(forgetful_session):
+    session = forgetful_session
     session.exec("import time; kept = 1")
     running = in_background(lambda: session.exec("sum(range(10**12))", timeout_ms=1000))
     eventually(lambda: session.client.sessions()[session.name]["state"] == "busy")

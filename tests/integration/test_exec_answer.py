@@ -16,6 +16,7 @@ def test_success(session):
     assert answer.outcome["output_files"] == []
     assert answer.session == {
         "id": session.name, "created": True, "lost": "none", "execution_count": 1,
+        "checkpoint": None,
     }
 
 
@@ -28,6 +29,7 @@ def test_failure_is_answered_as_work_done(session):
     assert answer.outcome["output_files"] == []
     assert answer.session == {
         "id": session.name, "created": False, "lost": "none", "execution_count": 2,
+        "checkpoint": answer.session["checkpoint"],  # tests of their own look at it
     }
 
 

@@ -18,7 +18,7 @@ from support.together import eventually, in_background
 @pytest.fixture(scope="module")
 def battered():
     """An instance whose parts the tests kill, one after the other."""
-    with running(rate_limit=0, pool_size=1) as instance:
+    with running(checkpoint="off", rate_limit=0, pool_size=1) as instance:
         yield instance
 
 

@@ -45,7 +45,8 @@ def test_an_idle_session_ends_and_its_id_begins_anew(few):
     answer = session.exec("import os; ['x' in globals(), os.listdir('.')]")
     assert answer.value == [False, []]
     assert answer.session == {
-        "id": session.name, "created": True, "lost": "none", "execution_count": 1}
+        "id": session.name, "created": True, "lost": "none", "execution_count": 1,
+        "checkpoint": None}
 
 
 def test_calls_keep_a_session(few):

@@ -54,7 +54,8 @@ def test_fifty_sessions_at_once_each_with_state_and_a_file(new_session):
         assert answer.std_out == session.name + "\n"
         assert answer.files == {"mine": session.name.encode()}
         assert answer.session == {
-            "id": session.name, "created": True, "lost": "none", "execution_count": 1}
+            "id": session.name, "created": True, "lost": "none", "execution_count": 1,
+            "checkpoint": None}
     for session, answer in zip(sessions, at_once([lambda s=s: second(s) for s in sessions])):
         assert answer.value == [session.name, session.name, ["mine"], False]
         assert answer.session["execution_count"] == 2

@@ -30,6 +30,8 @@ FAILED_EXECUTIONS = {"timeout", "crash", "resource_limit", "interrupted"}
 RETRY_TYPES = {"rate_limit", "busy", "capacity"}
 RATE_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 STREAMS = ("std_out", "std_err")
+# why a checkpoint was not made
+SKIPPED = {"threads", "open_files", "shared_memory", "memory", "refused"}
 
 
 class ContractError(AssertionError):
@@ -197,7 +199,16 @@ def _check_session(session):
     member(session, "created", bool)
     lost = member(session, "lost", str)
     need(lost in ("none", "variables", "all"), "session.lost:", lost)
-    need(member(session, "execution_count", int) >= 1, "execution_count is not positive")
+    count = member(session, "execution_count", int)
+    need(count >= 1, "execution_count is not positive")
+    need("checkpoint" in session, "no checkpoint")
+    for name in ("checkpoint", "restored_to"):
+        if session.get(name) is not None:
+            need(0 < member(session, name, int) < count, name, "is", session[name])
+    if "checkpoint_skipped" in session:
+        need(session["checkpoint_skipped"] in SKIPPED, session["checkpoint_skipped"])
+    if "restored_to" in session:
+        need(lost != "all", "restored, and all is lost")
 
 
 def _check_health(status, document):
@@ -206,6 +217,9 @@ def _check_health(status, document):
     need(member(document, "active_sessions", int) >= 0, "active_sessions is negative")
     need(re.match(r"\d+\.\d+", member(document, "version", str)), document["version"])
     _check_isolation(filled(document, "isolation", dict))
+    checkpoints = filled(document, "checkpoints", dict)
+    if not member(checkpoints, "active", bool) and state == "healthy":
+        filled(checkpoints, "reason")
     if state == "unhealthy":
         filled(document, "reason")
 

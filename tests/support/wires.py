@@ -13,7 +13,7 @@ ANSWER_DEADLINE = 60
 
 # executor_wire.h
 MAGIC = 0x58564956
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<IHHQ")
 BYTES_MAX = 2048
 ACQUIRE, ATTACH, RECORD, NEXT, END, STATUS = range(1, 7)
@@ -28,7 +28,7 @@ FRAME = struct.Struct("<IBBHII")
 EXEC, FILE, DATA, RUN, INTERRUPT = range(1, 6)
 REFUSED, OUTPUT, RESULT, FILE_END, LEFT_OUT, DONE = range(16, 22)
 EXEC_FIXED = struct.Struct("<16sIIIIIIQQIBI")
-DONE_FIXED = struct.Struct("<16sBBBBBBII")
+DONE_FIXED = struct.Struct("<16sBBBBBBIIIIB")
 (RAN, TIMED_OUT, CRASHED, OUT_OF_MEMORY, BROKE_PROTOCOL, OUT_OF_DISK,
  INTERRUPTED) = range(1, 8)
 
@@ -169,7 +169,8 @@ class Channel:
             else:
                 assert kind == DONE
                 (told, answer.outcome, lost, out_cut, error_cut, answer.signal, answer.status,
-                 answer.runtime_ms, _) = DONE_FIXED.unpack(payload)
+                 answer.runtime_ms, _, answer.checkpoint, answer.restored_to,
+                 answer.skipped) = DONE_FIXED.unpack(payload)
                 assert told == nonce
                 answer.lost, answer.truncated = bool(lost), (bool(out_cut), bool(error_cut))
                 return answer

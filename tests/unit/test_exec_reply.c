@@ -80,7 +80,7 @@ static void raise_error(struct fixture *fixture, const char *type, const char *t
 
 #define SESSION                                                                          \
     "\"session\":{\"id\":\"default\",\"created\":true,\"lost\":\"none\","                \
-    "\"execution_count\":1}}"
+    "\"execution_count\":1,\"checkpoint\":null}}"
 #define NOTHING                                                                          \
     "\"std_out\":\"\",\"std_err\":\"\",\"output_files\":[],\"code_runtime\":42,"
 
@@ -123,7 +123,7 @@ static void all_that_may_be_there_is_there(void **state) {
         "\"files_left_out\":[{\"filename\":\"big\",\"size\":11000000,"
         "\"reason\":\"too_large\"}],\"more_files_left_out\":3},"
         "\"session\":{\"id\":\"default\",\"created\":false,\"lost\":\"variables\","
-        "\"execution_count\":12}}");
+        "\"execution_count\":12,\"checkpoint\":null}}");
 }
 
 static void a_value_that_is_no_json_comes_as_text(void **state) {
@@ -219,7 +219,7 @@ static void a_lost_sandbox_is_an_execution_that_failed(void **state) {
         "{\"success\":false,\"error\":{\"type\":\"crash\",\"message\":"
         "\"The sandbox was lost while the code ran\"}," NOTHING
         "\"session\":{\"id\":\"default\",\"created\":true,\"lost\":\"all\","
-        "\"execution_count\":1}}");
+        "\"execution_count\":1,\"checkpoint\":null}}");
     fixture->result.end = CALL_OVERDUE;
     assert_string_equal(exec_reply_outcome(&fixture->result), "timeout");
     fixture->result.end = CALL_ENDED;

@@ -30,7 +30,7 @@ static void headers_have_their_form(void **state) {
 
     (void)state;
     assert_int_equal(executor_message_put(room, &message), EXECUTOR_HEADER_SIZE + 1);
-    assert_memory_equal(room, "VIVX\x01\x00\x02\x01\x03\0\0\0\0\0\0\0x", 17);
+    assert_memory_equal(room, "VIVX\x02\x00\x02\x01\x03\0\0\0\0\0\0\0x", 17);
 }
 
 static void longer_bytes_are_cut(void **state) {

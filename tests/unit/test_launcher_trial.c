@@ -78,6 +78,7 @@ static int run_trial(enum control_what what, struct viv_error *err) {
     const struct launcher_start start = {.settings = &settings,
                                          .tier = ISOLATION_ISOLATED,
                                          .proc = -1,
+                                         .no_checkpoints = "",
                                          .cgroups = &cgroups};
 
     first_message = what;

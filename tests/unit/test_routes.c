@@ -124,14 +124,14 @@ static void assert_json_equal(const json_t *value, const char *text) {
 static void health_tells_version_sessions_and_isolation(void **state) {
     struct fixture *fixture = *state;
     const char *status, *version;
-    json_t *isolation;
+    json_t *isolation, *checkpoints;
     int count;
 
     assert_int_equal(ask(fixture, "GET", "/health"), 200);
     json_t *answer = memory_json(&fixture->memory);
-    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:o !}", "status", &status,
+    assert_int_equal(json_unpack(answer, "{s:s, s:i, s:s, s:o, s:o !}", "status", &status,
                                  "active_sessions", &count, "version", &version,
-                                 "isolation", &isolation),
+                                 "isolation", &isolation, "checkpoints", &checkpoints),
                      0);
     assert_string_equal(status, "healthy");
     assert_string_equal(version, PACKAGE_VERSION);
@@ -139,6 +139,7 @@ static void health_tells_version_sessions_and_isolation(void **state) {
     assert_json_equal(isolation,
                       "{'tier':'full','landlock_abi':6,'controllers':['memory','pids',"
                       "'cpu'],'network':'namespace','disk':'quota','reasons':[]}");
+    assert_json_equal(checkpoints, "{'active':true}");
     json_decref(answer);
     assert_int_equal(ask(fixture, "HEAD", "/health"), 200);
     assert_int_equal(body_size(fixture), 0);
@@ -165,6 +166,17 @@ static void isolation_tells_slots_and_why_it_is_not_better(void **state) {
     assert_isolation(*state, "controllers=cpu\nweaker=one; ",
                      "{'tier':'unknown','landlock_abi':0,'controllers':['cpu'],"
                      "'network':'unknown','disk':'unknown','reasons':['one']}");
+}
+
+static void checkpoints_that_are_not_made_have_a_reason(void **state) {
+    struct fixture *fixture = *state;
+
+    fixture->fake.status = "tier=full\nno_checkpoints=the setting checkpoint is off\n";
+    assert_int_equal(ask(fixture, "GET", "/health"), 200);
+    json_t *answer = memory_json(&fixture->memory);
+    assert_json_equal(json_object_get(answer, "checkpoints"),
+                      "{'active':false,'reason':'the setting checkpoint is off'}");
+    json_decref(answer);
 }
 
 static void assert_unhealthy(struct fixture *fixture, const char *expected) {
@@ -337,6 +349,7 @@ int main(void) {
         with_fixture(other_methods_are_told_which_are_allowed),
         with_fixture(health_tells_version_sessions_and_isolation),
         with_fixture(isolation_tells_slots_and_why_it_is_not_better),
+        with_fixture(checkpoints_that_are_not_made_have_a_reason),
         with_fixture(what_is_wrong_makes_it_unhealthy),
         with_fixture(health_is_kept_for_a_moment),
         with_fixture(sessions_are_listed),

@@ -16,9 +16,11 @@ static const struct worker_call example = {
 static void each_type_has_its_direction_and_cap(void **state) {
     (void)state;
     for (int type = 0; type < 256; type++) {
-        assert_int_equal(worker_cap_to_worker((uint8_t)type) >= 0, type == WORKER_CALL);
+        assert_int_equal(worker_cap_to_worker((uint8_t)type) >= 0,
+                         type == WORKER_CALL || type == WORKER_CHECKPOINT);
         assert_int_equal(worker_cap_to_supervisor((uint8_t)type) >= 0,
-                         type == WORKER_READY || type == WORKER_RESULT);
+                         type == WORKER_READY || type == WORKER_RESULT ||
+                             type == WORKER_COPIED || type == WORKER_RESTORED);
     }
     assert_int_equal(worker_cap_to_supervisor(WORKER_READY), WORKER_READY_SIZE);
     assert_int_equal(worker_cap_to_supervisor(WORKER_RESULT),

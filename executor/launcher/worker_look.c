@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "executor/launcher/worker_look.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "executor/launcher/host_memory.h"
+
+#define CHILDREN_MAX 64
+
+/* Lines of /proc/PID/status, proc(5). */
+struct status {
+    pid_t inner; /* the process id in its own PID namespace */
+    unsigned long threads;
+    uint64_t anonymous, shared; /* bytes */
+};
+
+static const char *value_of(const char *text, const char *name) {
+    const char *line = strstr(text, name);
+
+    return line ? line + strlen(name) : "";
+}
+
+/* The last number of the line: one for each PID namespace, from the outermost. */
+static pid_t last_number(const char *line) {
+    long number = 0;
+    char *end;
+
+    for (const char *next = line; *next && *next != '\n'; next = end) {
+        long found = strtol(next, &end, 10);
+        if (end == next || (found == 0 && number != 0))
+            break;
+        number = found;
+        if (*end == '\n')
+            break;
+    }
+    return (pid_t)number;
+}
+
+static int read_status(int proc, pid_t pid, struct status *status) {
+    char path[32], text[4096];
+
+    snprintf(path, sizeof path, "%d/status", (int)pid);
+    CLEANUP(close_fd) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (got <= 0)
+        return -1;
+    text[got] = '\0';
+    *status = (struct status){
+        .inner = last_number(value_of(text, "\nNSpid:")),
+        .threads = strtoul(value_of(text, "\nThreads:"), NULL, 10),
+        .anonymous = strtoull(value_of(text, "\nRssAnon:"), NULL, 10) * 1024,
+        .shared = strtoull(value_of(text, "\nRssShmem:"), NULL, 10) * 1024,
+    };
+    return 0;
+}
+
+/* Which descriptors are open; fails when one has too high a number to be told. */
+static int read_descriptors(int proc, pid_t pid, uint64_t fds[LOOK_FDS_MAX / 64]) {
+    const struct dirent *entry;
+    char path[32];
+    int result = 0;
+
+    memset(fds, 0, LOOK_FDS_MAX / 8);
+    snprintf(path, sizeof path, "%d/fd", (int)pid);
+    int folder = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *names = folder < 0 ? NULL : fdopendir(folder);
+    if (!names) {
+        close_fd_cleanup(&folder);
+        return -1;
+    }
+    while ((entry = readdir(names))) {
+        unsigned long number = strtoul(entry->d_name, NULL, 10);
+        if (entry->d_name[0] == '.')
+            continue;
+        if (number >= LOOK_FDS_MAX)
+            result = -1;
+        else
+            fds[number / 64] |= UINT64_C(1) << (number % 64);
+    }
+    closedir(names);
+    return result;
+}
+
+/* The worker among the children; with `end_others` those that are neither it nor its copy
+ * are killed. */
+static pid_t find_worker(int proc, pid_t supervisor, const struct control_look *look,
+                         bool end_others, struct status *found) {
+    pid_t children[CHILDREN_MAX], worker = 0;
+    size_t count = host_children(proc, supervisor, children, CHILDREN_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        struct status status;
+        if (read_status(proc, children[i], &status))
+            continue;
+        if (status.inner == look->worker) {
+            worker = children[i];
+            *found = status;
+        } else if (end_others && status.inner != look->copy) {
+            kill(children[i], SIGKILL);
+        }
+    }
+    return worker;
+}
+
+void worker_look_fresh(int proc, pid_t supervisor, const struct control_look *look,
+                       struct fresh_worker *fresh) {
+    struct status status = {0};
+    pid_t worker = find_worker(proc, supervisor, look, false, &status);
+
+    /* Of one that could not be seen nothing will be as it was: no copy is made of it. */
+    memset(fresh, 0, sizeof *fresh);
+    if (worker == 0 || read_descriptors(proc, worker, fresh->fds))
+        return;
+    fresh->anonymous = status.anonymous;
+    fresh->shared = status.shared;
+}
+
+static enum look_verdict judge(int proc, pid_t worker, const struct status *status,
+                               const struct fresh_worker *fresh) {
+    uint64_t fds[LOOK_FDS_MAX / 64];
+
+    if (worker == 0)
+        return LOOK_FAILED;
+    if (status->threads != 1)
+        return LOOK_THREADS;
+    if (read_descriptors(proc, worker, fds) || memcmp(fds, fresh->fds, sizeof fds) != 0)
+        return LOOK_OPEN_FILES;
+    return status->shared > fresh->shared ? LOOK_SHARED_MEMORY : LOOK_CLEAN;
+}
+
+void worker_look(int proc, pid_t supervisor, const struct fresh_worker *fresh,
+                 struct control_look *look) {
+    struct status status = {0};
+    pid_t worker = find_worker(proc, supervisor, look, true, &status);
+
+    look->verdict = judge(proc, worker, &status, fresh);
+    look->own =
+        status.anonymous > fresh->anonymous ? status.anonymous - fresh->anonymous : 0;
+}
