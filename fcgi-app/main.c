@@ -31,6 +31,9 @@
 #define TICK_MS      1000
 #define EXPIRE_BATCH 16
 
+/* For answers that are being written when calls are cut off. */
+#define LAST_ANSWERS_MS 100
+
 /* Bodies and files are mapped one by one and so go back to the system when they are
  * freed; a fixed threshold keeps glibc from raising it. Few arenas, so that what many
  * threads free is found again by others. */
@@ -93,6 +96,19 @@ static int fail(const struct viv_error *err) {
     return err->code == VIV_CONFIG ? EX_CONFIG : EXIT_FAILURE;
 }
 
+/* Calls that run may end within stop_timeout; all other requests are answered meanwhile,
+ * further calls with a refusal. A second signal cuts this short. Returns whether all
+ * threads have ended. */
+static bool stop(struct app *app, struct server *server, const sigset_t *signals) {
+    viv_time deadline = viv_after_ms((int64_t)app->settings->stop_timeout);
+    viv_time last = viv_after_ms(LAST_ANSWERS_MS);
+
+    sessions_stop(app->sessions);
+    if (!server_finish_calls(server, deadline, signals))
+        return server_stop(server, viv_after_ms(LAST_ANSWERS_MS));
+    return server_stop(server, deadline > last ? deadline : last);
+}
+
 /* From the threads' start to their end. */
 static int serve(struct app *app, struct listener *listener,
                  struct service_notify *manager, const sigset_t *signals) {
@@ -116,8 +132,7 @@ static int serve(struct app *app, struct listener *listener,
     int number = work_until_signal(app, &adoption, manager, signals);
     service_notify_tell(manager, "STOPPING=1");
     viv_log(VIV_LOG_INFO, "stopping", "signal=%d", number);
-    sessions_stop(app->sessions);
-    if (!server_stop(&server, viv_after_ms((int64_t)app->settings->stop_timeout))) {
+    if (!stop(app, &server, signals)) {
         viv_log(VIV_LOG_WARNING, "stopped", "calls_cut=1");
         listener_unlink(listener);
         _exit(EXIT_SUCCESS);

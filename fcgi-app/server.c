@@ -2,6 +2,7 @@
 #include "fcgi-app/server.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 /* Above all that a request needs: base64 takes 65 KiB, jansson some 100 KiB for a value
  * of the largest depth. Sanitizers take a multiple. */
 #define STACK_SIZE (1024 * 1024)
+
+#define FINISH_TICK_MS 10
 
 static void serve(struct server *server, int connection) {
     struct viv_error err;
@@ -71,12 +74,14 @@ static int next_connection(struct server *server) {
 
 static void *run_thread(void *context) {
     struct server *server = context;
+    int connection;
 
-    while (!server->stopping) {
-        int connection = next_connection(server);
+    /* At the end those are served first that wait in the queue of the socket. */
+    do {
+        connection = next_connection(server);
         if (connection >= 0)
             serve(server, connection);
-    }
+    } while (connection >= 0 || !server->stopping);
     pthread_mutex_lock(&server->lock);
     server->running--;
     pthread_cond_signal(&server->ended);
@@ -156,9 +161,20 @@ static bool wait_for_threads(struct server *server, viv_time deadline) {
     return all;
 }
 
+bool server_finish_calls(struct server *server, viv_time deadline,
+                         const sigset_t *signals) {
+    const struct timespec pause = {.tv_nsec = FINISH_TICK_MS * VIV_MS};
+
+    while (server->app->calls.used > 0)
+        if (viv_now() >= deadline || sigtimedwait(signals, NULL, &pause) > 0)
+            return false;
+    return true;
+}
+
 bool server_stop(struct server *server, viv_time deadline) {
     server->stopping = true;
-    /* Wakes the threads, one after the other. */
+    /* Wakes the threads, one after the other. Who has connected to a unix socket by now is
+     * still accepted; nobody else can. */
     shutdown(server->listener->fd, SHUT_RDWR);
     if (!wait_for_threads(server, deadline))
         return false;

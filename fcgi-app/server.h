@@ -7,6 +7,7 @@
 #define VIV_SERVER_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #include "common/clock.h"
@@ -30,8 +31,14 @@ struct server {
 int server_start(struct server *server, struct app *app, struct listener *listener,
                  struct viv_error *err);
 
-/* Takes no more connections and waits until `deadline` for the requests under way.
- * Returns whether all have ended; if not, their threads go on, and `app` must not be
+/* Waits until no call runs, while all requests are answered: once sessions_stop() was
+ * called, no further one begins. Returns false at `deadline`, and at once when one of
+ * `signals` comes, which are blocked. */
+bool server_finish_calls(struct server *server, viv_time deadline,
+                         const sigset_t *signals);
+
+/* Takes no more connections but those that wait already, and waits until `deadline` for the
+ * requests under way. Returns whether all have ended; if not, their threads go on, and `app` must not be
  * cleared. */
 bool server_stop(struct server *server, viv_time deadline);
 

@@ -75,8 +75,9 @@ class Part:
 
     Its first start waits for the path `needs`. Before each start, what matches the patterns of
     `litter` goes: what one that was killed has left there, nobody else would remove. `variables`
-    are added to its environment. With `takes_group` its helpers end with it, which would else
-    go on when it is killed, and take what is meant for the next one.
+    are added to its environment. `stop_signal` asks it to end as soon as it has answered. With
+    `takes_group` its helpers end with it, which would else go on when it is killed, and take what
+    is meant for the next one.
     """
 
     def __init__(self, arguments, identity=None, stdin=None, needs=None, litter=()):
@@ -88,6 +89,7 @@ class Part:
         self.litter = litter
         self.variables = {}
         self.takes_group = False
+        self.stop_signal = signal.SIGTERM
         self.pid = None
         self.started = 0.0
         self.start_at = 0.0  # when to start it again
@@ -191,14 +193,14 @@ def reap(parts):
 
 
 def wait_for_end(part, parts, deadline):
-    """Wait until a part ended; returns whether it did. Signals have been heeded already."""
+    """Wait until a part ended; returns whether it did. Raises what wait_for_signal() raises."""
     while True:
         for ended, _ in reap(parts):
             ended.pid = None
         left = deadline - time.monotonic()
         if part.pid is None or left <= 0:
             return part.pid is None
-        signal.sigtimedwait(SIGNALS, left)
+        wait_for_signal(left)
 
 
 def children():

@@ -6,6 +6,7 @@ A part that dies is started again (processes.py), and its listening socket for c
 the web server. Knows nothing of settings, users and folders.
 """
 
+import contextlib
 import errno
 import http.client
 import ipaddress
@@ -17,7 +18,10 @@ import socket
 import subprocess
 import time
 
-from .processes import describe, kill_leftovers, log, reap, wait_for_end, wait_for_signal
+from .processes import Stopped, describe, kill_leftovers, log, reap, wait_for_end, wait_for_signal
+
+GRACE = 0.5  # seconds for what a part does besides waiting
+LAST_ANSWERS = 1.0  # seconds for clients to take the answers that the web server holds
 
 START_TIMEOUT = 50  # seconds until /health must be healthy; imports take long on a busy machine
 
@@ -124,20 +128,44 @@ def keep_running(parts, most_ends=None):
                             default=3600))
 
 
+def end(part, parts, *steps):
+    """End a part: steps are signals, and the seconds until the next one; at last by force.
+
+    Another order to stop leads to the next step at once.
+    """
+    for number, seconds in steps:
+        part.kill(number)
+        with contextlib.suppress(Stopped):
+            if wait_for_end(part, parts, time.monotonic() + seconds):
+                return
+    log("warning", "killed", part=part.name)
+    part.kill(signal.SIGKILL)
+    with contextlib.suppress(Stopped):
+        wait_for_end(part, parts, time.monotonic() + 1)
+
+
 def stop(parts, seconds):
-    """End the parts from the outside in, all within so many seconds."""
-    began = time.monotonic()
-    for part, share in zip(reversed(parts), (0.1, 0.3, 1.0)):
-        part.kill(signal.SIGTERM)
-        if not wait_for_end(part, parts, began + share * seconds):
-            log("warning", "killed", part=part.name)
-            part.kill(signal.SIGKILL)
-            wait_for_end(part, parts, time.monotonic() + 1)
+    """End executor, application and web server: calls that run have so many seconds.
+
+    The application is the first. It refuses further calls while it waits for those that run, and
+    the web server carries all these answers to the clients, and its own once the application is
+    gone.
+    """
+    if parts:
+        executor, application, web = parts
+        term = signal.SIGTERM
+        began = time.monotonic()
+        end(application, parts, (term, seconds + GRACE), (term, GRACE))  # two: it waits no more
+        # lighttpd closes idle connections when a second is over; where no call ran, and the
+        # application has ended at once, nobody waits for an answer
+        took = time.monotonic() - began
+        end(web, parts, (web.stop_signal, min(0.2 + took, LAST_ANSWERS)), (term, GRACE))
+        end(executor, parts, (term, max(seconds, GRACE)), (term, GRACE))
     kill_leftovers()
 
 
 def seconds_to_stop(settings, default="5s"):
-    """The setting stop_timeout, or the default where its form is not right."""
+    """The setting stop_timeout, or its default where the form is not right."""
     value = os.environ.get("VIVARIUM_STOP_TIMEOUT") or default
     for text in settings:
         key, _, given = text[2:].partition("=")

@@ -8,6 +8,7 @@ listens already. Nothing here starts a process.
 import os
 import pathlib
 import shutil
+import signal
 
 from .processes import Part
 
@@ -87,8 +88,10 @@ def lighttpd(program, identity, place):
         home=place.home, socket=place.socket,
         spool=", ".join(f'"{path}"' for path in place.spool)))
     # It would not try again for a second or two, were it to miss vivarium-fcgi's socket.
-    return Part([program, "-D", "-f", configuration], identity, place.listener.fileno(),
+    part = Part([program, "-D", "-f", configuration], identity, place.listener.fileno(),
                 place.socket, [path / "lighttpd-upload-*" for path in place.spool])
+    part.stop_signal = signal.SIGINT  # lighttpd(8): once all requests are answered
+    return part
 
 
 def nginx(program, identity, place):
@@ -107,6 +110,7 @@ def nginx(program, identity, place):
                 place.listener.fileno(), place.socket, [spool / "body/*"])
     part.variables = {"NGINX": "0;"}
     part.takes_group = True
+    part.stop_signal = signal.SIGQUIT  # nginx(8): once all requests are answered
     return part
 
 

@@ -103,9 +103,15 @@ static void look_for_strangers(struct launcher *launcher, viv_time now) {
 
 /* ---- start, loop, stop ---- */
 
+/* Workers that have no PID 1 of their own are our children. Those that have one are its, for
+ * the kernel looks for a reaper in the orphan's PID namespace alone; but what a zygote
+ * leaves behind that is killed in the middle of a fork is its own child, and in the
+ * namespace of a sandbox, which does not end before somebody has reaped it. */
 static int watch_children(struct launcher *launcher, struct viv_error *err) {
     sigset_t mask;
 
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1))
+        return viv_fail(err, VIV_SYSTEM, "become the reaper of orphans: %m");
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
     sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -148,10 +154,8 @@ static int init(struct launcher *launcher, const struct launcher_start *start,
                                 isolation_has_namespaces(start->tier), err))
         return -1;
     if (!isolation_has_namespaces(start->tier) &&
-        /* Where workers have no PID 1 of their own, they are our children. */
-        (prctl(PR_SET_CHILD_SUBREAPER, 1) ||
-         slots_init(&launcher->slots, start->janitor, (uint32_t)start->settings->slots,
-                    &launcher->loop, err)))
+        slots_init(&launcher->slots, start->janitor, (uint32_t)start->settings->slots,
+                   &launcher->loop, err))
         return -1;
     zygotes_init(&launcher->zygotes, &launcher->zygote_setup, &launcher->loop,
                  launcher_worker_answered, launcher);

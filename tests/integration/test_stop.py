@@ -32,7 +32,7 @@ STUBBORN = program("""
 @pytest.fixture
 def instance():
     """An instance that the test ends itself."""
-    instance = DevServer(rate_limit=0)
+    instance = DevServer(rate_limit=0, stop_timeout="3s")
     yield instance
     instance.discard()
 
@@ -97,6 +97,40 @@ def test_of_an_idle_instance_whose_port_is_free_again_at_once(instance):
     assert status == 0
     with running(port=instance.port, rate_limit=0) as again:
         assert again.client.exec("'x' in globals()", fresh_id()).value is False
+
+
+def test_a_running_call_ends_and_is_answered_and_so_are_those_that_come_meanwhile(instance):
+    instance.start()
+    client = instance.client
+    session = client.session(fresh_id())
+    session.exec("x = 41")
+    running = in_background(lambda: session.exec("import time; time.sleep(1.5); x + 1"))
+    eventually(lambda: "busy" in {each["state"] for each in client.sessions().values()})
+    waiting = in_background(lambda: session.exec("x"))
+    time.sleep(0.2)
+    ended = in_background(instance.stop)
+    assert waiting.result(30).status == 503
+    meanwhile = client.exec("1", fresh_id())
+    assert (meanwhile.status, meanwhile.error_type) == (503, "system")
+    assert int(meanwhile.headers["Retry-After"]) > 0
+    assert client.get("/sessions").status == 200
+    assert not running.done()
+    answer = running.result(30)
+    assert (answer.value, answer.lost) == (42, "none")
+    assert ended.result(30)[0] == 0
+
+
+def test_a_second_signal_waits_for_no_call(instance):
+    instance.settings["stop_timeout"] = "1h"
+    instance.start()
+    calls = running_calls(instance, 1)
+    traces = Traces(instance)
+    instance.process.send_signal(signal.SIGINT)
+    eventually(lambda: "event=stopping" in instance.messages())
+    instance.process.send_signal(signal.SIGINT)
+    assert instance.process.wait(30) == 0
+    assert_gone(instance, traces)
+    calls[0].result(10)
 
 
 @pytest.mark.parametrize("delay", [0.05, 0.3, 0.8])

@@ -2,12 +2,14 @@
 /* The threads behind a listening socket: many requests at once, and how they stop. */
 #include "tests/unit/unit.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "common/log.h"
 #include "fcgi-app/fastcgi.h"
 #include "fcgi-app/listener.h"
 #include "fcgi-app/server.h"
+#include "fcgi-app/session_table.h"
 #include "tests/unit/fake_executor.h"
 #include "tests/unit/fastcgi_client.h"
 
@@ -175,6 +177,101 @@ static void a_stop_lets_running_calls_end(void **state) {
     assert_int_equal(finish_client(&running), 200);
 }
 
+/* The wait for calls, in a thread of its own. */
+struct ending {
+    struct server *server;
+    sigset_t signals;
+    viv_time deadline;
+    atomic_bool ended, all;
+    pthread_t thread;
+};
+
+static void *run_ending(void *context) {
+    struct ending *ending = context;
+
+    ending->all = server_finish_calls(ending->server, ending->deadline, &ending->signals);
+    ending->ended = true;
+    return NULL;
+}
+
+static void begin_ending(struct ending *ending, struct fixture *fixture, int64_t ms) {
+    *ending = (struct ending){.server = &fixture->server, .deadline = viv_after_ms(ms)};
+    sigemptyset(&ending->signals);
+    sigaddset(&ending->signals, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &ending->signals, NULL);
+    sessions_stop(fixture->app.sessions);
+    assert_int_equal(pthread_create(&ending->thread, NULL, run_ending, ending), 0);
+}
+
+static bool finish_ending(struct ending *ending) {
+    pthread_join(ending->thread, NULL);
+    return ending->all;
+}
+
+static void while_calls_end_others_are_answered(void **state) {
+    static const char *const targets[] = {"/exec?sessionId=a", "/exec?sessionId=new",
+                                          "/sessions"};
+    static const int expected[] = {503, 503, 200};
+    struct fixture *fixture = *state;
+    struct client running, other;
+    struct ending ending;
+
+    start_client(&running, fixture, "/exec?sessionId=a", WAITING);
+    wait_until_busy(fixture, 1);
+    begin_ending(&ending, fixture, 60000);
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        start_client(&other, fixture, targets[i], i < 2 ? WAITING : NULL);
+        assert_int_equal(finish_client(&other), expected[i]);
+    }
+    assert_false(ending.ended);
+    fixture->fake.gate = true;
+    assert_true(finish_ending(&ending));
+    assert_true(server_stop(&fixture->server, viv_after_ms(60000)));
+    assert_int_equal(finish_client(&running), 200);
+}
+
+static void a_call_is_waited_for_until_the_deadline_or_a_signal(void **state) {
+    struct fixture *fixture = *state;
+    struct client running;
+    struct ending ending;
+
+    start_client(&running, fixture, "/exec?sessionId=a", WAITING);
+    wait_until_busy(fixture, 1);
+    begin_ending(&ending, fixture, 50);
+    assert_false(finish_ending(&ending));
+    begin_ending(&ending, fixture, 3600000);
+    assert_int_equal(pthread_kill(ending.thread, SIGUSR1), 0);
+    assert_false(finish_ending(&ending));
+    fixture->fake.gate = true;
+    assert_int_equal(finish_client(&running), 200);
+    assert_true(server_stop(&fixture->server, viv_after_ms(60000)));
+}
+
+/* With all threads but one held, most of these are still in the socket's queue. */
+static void who_has_connected_before_the_end_is_answered(void **state) {
+    struct fixture *fixture = *state;
+    struct client calls[4], others[20];
+
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/exec?sessionId=s%zu", i);
+        start_client(&calls[i], fixture, target, WAITING);
+    }
+    wait_until_busy(fixture, COUNT_OF(calls));
+    pthread_mutex_lock(&fixture->app.sessions->lock);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        start_client(&others[i], fixture, "/sessions", NULL);
+    usleep(300000); /* they connect; the lock that an answer takes is held */
+    assert_false(server_stop(&fixture->server, viv_now()));
+    pthread_mutex_unlock(&fixture->app.sessions->lock);
+    fixture->fake.gate = true;
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        assert_int_equal(finish_client(&others[i]), 200);
+    for (size_t i = 0; i < COUNT_OF(calls); i++)
+        assert_int_equal(finish_client(&calls[i]), 200);
+    assert_true(server_stop(&fixture->server, viv_after_ms(60000)));
+}
+
 static void connections_without_a_request_are_nothing(void **state) {
     struct fixture *fixture = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -204,6 +301,9 @@ int main(void) {
         with_fixture(many_requests_are_answered),
         with_fixture(calls_never_hold_all_threads),
         with_fixture(a_stop_lets_running_calls_end),
+        with_fixture(while_calls_end_others_are_answered),
+        with_fixture(a_call_is_waited_for_until_the_deadline_or_a_signal),
+        with_fixture(who_has_connected_before_the_end_is_answered),
         with_fixture(connections_without_a_request_are_nothing),
     };
 
