@@ -77,7 +77,8 @@ def test_settings_in_the_manual_are_settings(manual):
 def test_paths_in_the_manual_are_the_defaults(manual):
     defaults = {setting.key: setting.default for setting in sources.settings()}
     run = defaults["run_directory"]
-    known = {f"{run}/executor.sock", f"{run}/web/fcgi.sock", f"{run}/web/fcgi.sock.lock",
+    known = {f"{run}/executor.sock", f"{run}/executor.sock.lock",
+             f"{run}/web/fcgi.sock", f"{run}/web/fcgi.sock.lock",
              defaults["slot_directory"], "/etc/vivarium/vivarium.conf",
              "/usr/libexec/vivarium/vivarium-zygote"}
     found = set(re.findall(r"^\.(?:It )?Pa (/\S+)", markdown.read(manual), re.MULTILINE))

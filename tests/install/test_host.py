@@ -259,7 +259,7 @@ def test_a_stop_ends_all(served, client):
             if each.alive() and each.program().startswith(("vivarium", "lighttpd"))]
     assert left == []
     assert served.output("ls", "/run/vivarium", "/run/vivarium/web") \
-        == "/run/vivarium:\nupload\nweb\n\n/run/vivarium/web:\nfcgi.sock.lock"
+        == "/run/vivarium:\nexecutor.sock.lock\nupload\nweb\n\n/run/vivarium/web:\nfcgi.sock.lock"
 
 
 def test_an_uninstalled_host_is_as_it_was(host, build, before):

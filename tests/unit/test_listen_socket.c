@@ -177,6 +177,51 @@ static void says_why_it_cannot_listen(void **state) {
     assert_fails(listen_socket_open(path, geteuid(), &err), &err, VIV_SYSTEM, path);
 }
 
+/* Opens the socket when it is told to, and says whether it has it. */
+static pid_t start_rival(const char *path, const int gate[2], int told) {
+    pid_t rival = fork();
+    char byte;
+
+    if (rival != 0)
+        return rival;
+    close(gate[1]);
+    REQUIRE(read(gate[0], &byte, 1) == 0); /* all begin when the last end is closed */
+    int fd = listen_socket_open(path, geteuid(), NULL);
+    REQUIRE(write(told, fd >= 0 ? "y" : "n", 1) == 1);
+    pause();
+    _exit(0);
+}
+
+static void of_those_that_start_at_once_one_listens(void **state) {
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        CLEANUP(bench) struct bench bench = bench_new();
+        int gate[2], told[2], listening = 0;
+        pid_t rivals[4];
+        char answer;
+        close(make_socket(bench.path, SOCK_SEQPACKET)); /* stale */
+        assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+        assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+        for (size_t i = 0; i < COUNT_OF(rivals); i++) {
+            rivals[i] = start_rival(bench.path, gate, told[1]);
+            assert_true(rivals[i] > 0);
+        }
+        close(gate[0]);
+        close(gate[1]);
+        for (size_t i = 0; i < COUNT_OF(rivals); i++) {
+            assert_int_equal(read(told[0], &answer, 1), 1);
+            listening += answer == 'y';
+        }
+        for (size_t i = 0; i < COUNT_OF(rivals); i++) {
+            kill(rivals[i], SIGKILL);
+            waitpid(rivals[i], NULL, 0);
+        }
+        close(told[0]);
+        close(told[1]);
+        assert_int_equal(listening, 1);
+    }
+}
+
 static void a_failure_leaves_no_descriptor_open(void **state) {
     CLEANUP(bench) struct bench bench = bench_new();
 
@@ -197,6 +242,7 @@ int main(void) {
         cmocka_unit_test(does_not_replace_a_socket_of_another_kind),
         cmocka_unit_test(does_not_replace_what_is_no_socket),
         cmocka_unit_test(says_why_it_cannot_listen),
+        cmocka_unit_test(of_those_that_start_at_once_one_listens),
         cmocka_unit_test(a_failure_leaves_no_descriptor_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
