@@ -93,8 +93,8 @@ int cgroups_close(struct cgroups *cgroups, struct viv_error *err);
 /* Closes what only the keeper needs. */
 void cgroups_become_launcher(struct cgroups *cgroups);
 
-/* What the settings give to a session. */
-struct cgroup_limits cgroups_limits(const struct settings *settings);
+/* What the settings give to a session, whose worker may have a copy (executor/checkpoint.h). */
+struct cgroup_limits cgroups_limits(const struct settings *settings, bool checkpoints);
 
 /* Makes the groups of a slot, with those limits whose controller is enabled. On failure
  * nothing is left. */

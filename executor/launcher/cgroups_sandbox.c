@@ -37,11 +37,13 @@ static struct name group_name(uint32_t slot, const char *leaf) {
     return name;
 }
 
-struct cgroup_limits cgroups_limits(const struct settings *settings) {
+struct cgroup_limits cgroups_limits(const struct settings *settings, bool checkpoints) {
     uint64_t files = settings->session_disk + settings->session_disk / FILES_EXTRA_SHARE;
 
     return (struct cgroup_limits){
-        .memory = settings->session_memory + files + MEMORY_EXTRA,
+        /* The worker may rewrite all that its copy has. */
+        .memory = settings->session_memory + files + MEMORY_EXTRA +
+                  (checkpoints ? settings->checkpoint_memory : 0),
         .pids = settings->session_threads + PROCESSES_EXTRA,
         .cpus = settings->session_cpus,
     };

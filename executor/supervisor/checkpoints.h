@@ -38,7 +38,7 @@ struct checkpoints {
     bool expected;             /* it was: a new process will park */
     bool copied;               /* the worker has said so */
     viv_time limit;
-    unsigned refused; /* calls of the session that asked in vain, since its call began */
+    unsigned refused; /* system calls that asked in vain, since a call or copy began */
 };
 
 void checkpoints_init(struct checkpoints *checkpoints, const struct settings *settings,

@@ -17,7 +17,7 @@
 
 #define COPY_LIMIT_MS    5000 /* some milliseconds, on a machine that is not busy */
 #define RESTORE_LIMIT_MS 5000
-#define REFUSED_MAX      1000 /* in one call; then who asks has to wait for its end */
+#define REFUSED_MAX      1000 /* then who asks has to wait for the next call */
 
 /* ---- is one due, and can it be made? ---- */
 
@@ -75,6 +75,7 @@ static void begin_copy(struct supervisor *self) {
     struct viv_error err;
 
     checkpoints->armed = true;
+    checkpoints->refused = 0;
     checkpoints->expected = checkpoints->copied = false;
     checkpoints->coming = (struct parked_copy){.sequence = ++checkpoints->sequence,
                                                .number = checkpoints->state};
@@ -212,7 +213,7 @@ void supervisor_read_notification(struct supervisor *self) {
 }
 
 bool supervisor_listens(const struct supervisor *self) {
-    return self->call.phase != CALL_RUNNING || self->checkpoints.refused < REFUSED_MAX;
+    return self->checkpoints.refused < REFUSED_MAX;
 }
 
 /* ---- back to it ---- */

@@ -80,7 +80,7 @@ void supervisor_worker_was_looked_at(struct supervisor *self,
 void supervisor_worker_was_copied(struct supervisor *self, const struct frame *frame);
 void supervisor_read_notification(struct supervisor *self);
 
-/* Whether such calls are taken now: a flood of them is not, until the call has ended. */
+/* Whether such calls are taken now: a flood of them is not, until the next call begins. */
 bool supervisor_listens(const struct supervisor *self);
 
 /* Goes on from the checkpoint, in place of a worker that has ended and was not forgotten.

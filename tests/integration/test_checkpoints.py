@@ -249,3 +249,34 @@ def test_many_sessions_at_once(instance):
         rest(session)
     at_once([lambda s=s: s.exec("me = ''; " + SEGFAULT) for s in sessions])
     assert [session.value("me") for session in sessions] == [each.name for each in sessions]
+
+
+FLOOD = program("""
+    import ctypes, os, threading, time
+    libc = ctypes.CDLL(None, use_errno=True)
+    CALLS = {'x86_64': (56, 110), 'aarch64': (220, 173)}[os.uname().machine]
+    COPY = 0x8000 | 0x200000 | 0x1000000 | 17  # the flags with which a worker is copied
+
+    def ask(number, argument):
+        return libc.syscall(ctypes.c_long(number), ctypes.c_ulong(argument), None, None, None,
+                            None), ctypes.get_errno()
+
+    def flood():
+        while True:
+            made.append(ask(CALLS[0], COPY)[0] >= 0 or ask(CALLS[1], 0x7061726b43504956)[0] >= 0)
+
+    made = []
+    first = [ask(CALLS[0], COPY), ask(CALLS[1], 0x7061726b43504956)]
+    for _ in range(3):
+        threading.Thread(target=flood, daemon=True).start()
+    first
+""")
+
+
+def test_who_asks_without_end_to_be_copied_holds_up_nobody(session):
+    """Neither while the session is idle nor in its calls; and no process comes of it."""
+    assert session.exec(FLOOD).value == [[-1, 1], [-1, 1]]
+    for _ in range(5):
+        time.sleep(0.2)
+        assert session.value("any(made)") is False
+    assert session.value("len(made) > 0") is True

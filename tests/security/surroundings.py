@@ -51,7 +51,8 @@ class Surroundings:
             assert len(line.strip()) < TELLING or line.strip().encode() not in news, line
 
     def _processes(self):
-        return {(each.pid, each.started) for each in self.server.tree()}
+        # a copy of a worker may be parked or not
+        return {(each.pid, each.started) for each in self.server.tree() if not each.parked()}
 
     def _more_processes(self):
         return self._processes() - self.members

@@ -13,6 +13,7 @@ WEB_SERVER = os.environ.get("VIVARIUM_WEB_SERVER", "lighttpd")
 FCGI = "vivarium-fcgi"
 EXECUTOR = "vivarium-executor"
 ZYGOTE = "vivarium-zygote"
+CHECKPOINT_PARK = "0x7061726b43504956"  # executor/checkpoint.h
 
 
 def become_subreaper():
@@ -67,6 +68,13 @@ class Process:
             return os.path.basename(os.readlink(self.path / "exe")).removesuffix(" (deleted)")
         except OSError:
             return ""
+
+    def parked(self):
+        """True for a copy of a worker that waits to be woken, as far as root can see."""
+        try:
+            return CHECKPOINT_PARK in (self.path / "syscall").read_text()
+        except OSError:
+            return False
 
     def folder(self):
         """The current folder; empty where it cannot be read."""

@@ -45,15 +45,17 @@ static struct cgroups all_enabled(const struct scratch *subtree) {
 
 static void limits_come_from_the_settings(void **state) {
     struct settings settings = {.session_memory = 1000,
+                                .checkpoint_memory = 300,
                                 .session_disk = 400,
                                 .session_threads = 64,
                                 .session_cpus = 2};
-    struct cgroup_limits found = cgroups_limits(&settings);
+    struct cgroup_limits found = cgroups_limits(&settings, false);
 
     (void)state;
     assert_int_equal(found.memory, 1000 + 400 + 100 + (64 << 20));
     assert_int_equal(found.pids, 72);
     assert_int_equal(found.cpus, 2);
+    assert_int_equal(cgroups_limits(&settings, true).memory, found.memory + 300);
 }
 
 static void a_sandbox_has_every_limit(void **state) {
