@@ -57,7 +57,8 @@ static void sandbox_cgroup_cleanup(struct sandbox_cgroup *cgroup) {
 
 static int make_cgroup(struct sandbox_cgroup *cgroup, const struct sandbox *sandbox,
                        const struct sandbox_setup *setup, struct viv_error *err) {
-    const struct cgroup_limits limits = cgroups_limits(setup->settings, setup->checkpoints);
+    const struct cgroup_limits limits =
+        cgroups_limits(setup->settings, setup->checkpoints);
 
     if (!cgroups_used(setup->cgroups))
         return 0;
