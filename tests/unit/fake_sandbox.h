@@ -53,6 +53,7 @@ struct fake_sandbox {
     struct buffer claims;
     struct session_done done;
     bool claimed, late;
+    atomic_int runs; /* how often a call has begun to run */
 };
 
 static inline void fake_send(struct fake_sandbox *fake, uint8_t type, const void *data,
@@ -147,7 +148,7 @@ static inline void fake_left(struct fake_sandbox *fake, const char *arguments) {
     fake_send(fake, SESSION_LEFT_OUT, payload, SESSION_FILE_END_SIZE + strlen(name));
 }
 
-/* Nothing lies between RUN and INTERRUPT, so that it is read past the reader of frames. */
+/* INTERRUPT is not sent before `runs` says so, and is read past the reader of frames. */
 static inline void fake_await(struct fake_sandbox *fake) {
     char expected[FRAME_HEADER_SIZE], header[FRAME_HEADER_SIZE];
 
@@ -232,6 +233,7 @@ static inline void fake_run(struct fake_sandbox *fake) {
     char payload[SESSION_DONE_SIZE], *rest = code, *line;
     bool goes_on = true;
 
+    fake->runs++;
     fake->done = (struct session_done){.outcome = SESSION_RAN, .runtime_ms = 7};
     memcpy(fake->done.nonce, fake->exec.nonce, sizeof fake->done.nonce);
     fake->claimed = fake->late = false;
