@@ -213,25 +213,30 @@ def begin_in_batches(connection, count):
     return taken
 
 
+def unparked(server):
+    """The processes of its sandboxes that run: a supervisor and a worker of each."""
+    return [process for process in server.sandboxed() if not process.parked()]
+
+
 def idle_sessions(report, server, count):
     """Memory of sessions after print(1), of an instance that keeps no others."""
     connection = Connection.to(server.port)
     for _ in range(3):
         connection.run(request("print(1)", fresh_id()))
     time.sleep(SETTLE)
-    already = len(server.sandboxed())
+    already = len(unparked(server))
     taken = begin_in_batches(connection, count)
     connection.close()
     report.figure("session_available", f"MemAvailable taken by an idle session, of {count}", "MB",
                   statistics.median(taken) / 1e6, goal=4)
     report.figure("session_available_spread", "how far the four batches of these differ", "MB",
                   (max(taken) - min(taken)) / 1e6)
-    members = server.sandboxed()
+    members = unparked(server)
     if len(members) - already != 2 * count:
         raise RuntimeError(f"{len(members) - already} processes for {count} new sessions")
     try:
-        whole = sum(map(proportional_set, members))
-        report.figure("session_pss", f"PSS of supervisor and worker, of {count}", "MB",
+        whole = sum(map(proportional_set, server.sandboxed()))
+        report.figure("session_pss", f"PSS of a session's processes, of {count}", "MB",
                       whole / (len(members) / 2) / 1e6)
     except PermissionError as error:
         report.leave_out("session_pss", str(error))

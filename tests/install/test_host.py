@@ -24,6 +24,7 @@ OF_USERS = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow", "/etc/.p
 def served(host):
     """The host, which serves."""
     host.run("systemctl", "start", *SERVICES)
+    eventually(healthy)  # nobody tells systemd when lighttpd listens
     return host
 
 
