@@ -199,6 +199,9 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
         *(IS("crash") ? &fake->done.signal : &fake->done.status) = (uint8_t)atoi(rest);
     } else if (IS("lost")) {
         fake->done.variables_lost = true;
+    } else if (IS("checkpoint") || IS("restored")) {
+        *(IS("restored") ? &fake->done.restored_to : &fake->done.checkpoint) =
+            (uint32_t)atoi(rest);
     } else if (IS("cut")) {
         fake->done.stdout_truncated = true;
     } else if (IS("refuse")) {

@@ -126,6 +126,26 @@ static void all_that_may_be_there_is_there(void **state) {
         "\"execution_count\":12,\"checkpoint\":null}}");
 }
 
+static void the_checkpoint_is_told(void **state) {
+    struct fixture *fixture = *state;
+    struct session_done *done = &fixture->result.done;
+    static const char *const words[] = {"threads", "open_files", "shared_memory",
+                                        "memory", "refused"};
+    char expected[128];
+
+    fixture->reply.execution_count = 12;
+    done->checkpoint = 11;
+    assert_true(body_holds(fixture, "\"execution_count\":12,\"checkpoint\":11}}"));
+    done->restored_to = 9;
+    for (int skipped = SESSION_HAS_THREADS; skipped < SESSION_SKIPPED_COUNT; skipped++) {
+        done->skipped = (enum session_skipped)skipped;
+        snprintf(expected, sizeof expected,
+                 "\"checkpoint\":11,\"checkpoint_skipped\":\"%s\",\"restored_to\":9}}",
+                 words[skipped - 1]);
+        assert_true(body_holds(fixture, expected));
+    }
+}
+
 static void a_value_that_is_no_json_comes_as_text(void **state) {
     struct fixture *fixture = *state;
 
@@ -259,6 +279,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         with_fixture(success_has_the_form_of_the_contract),
         with_fixture(all_that_may_be_there_is_there),
+        with_fixture(the_checkpoint_is_told),
         with_fixture(a_value_that_is_no_json_comes_as_text),
         with_fixture(an_exception_has_the_form_of_the_contract),
         with_fixture(no_exception_passes_for_an_error_of_ours),

@@ -231,23 +231,25 @@ static void a_refusal_runs_nothing_and_leaves_the_channel(void **state) {
 /* Frames out of order, of another form, or of another call: each ends the sandbox. */
 static void breaches_are_noticed(void **state) {
     static const char *const codes[] = {
-        "raw 17 \3x",                            /* output of no stream */
-        "raw 17 \1",                             /* empty output */
-        "raw 3 data",                            /* content without a file */
-        "raw 19 123456789",                      /* the end of no file */
-        "raw 2 name\nraw 17 \1x",                /* output inside a file */
-        "raw 2 name\nraw 2 name",                /* a file inside a file */
-        "raw 2 name\nraw 3 ab\nraw 19 \1",       /* a malformed end */
-        "value int 1\nfile f 1\nraw 18 x",       /* a result behind a file */
-        "raw 18 x",                              /* malformed claims */
-        "raw 18 \1",                             /* claims without a status */
-        "print x\nrefuse 1 0",                   /* a refusal of what runs */
-        "raw 16 123456",                         /* a malformed refusal */
-        "raw 20 ",                               /* a malformed file that is left out */
-        "raw 21 short",                          /* a malformed verdict */
-        "raw 21 123456789012345678901234567890", /* of another call */
-        "raw 1 x",                               /* a frame of the other direction */
-        "raw 99 x",                              /* no frame at all */
+        "raw 17 \3x",                      /* output of no stream */
+        "raw 17 \1",                       /* empty output */
+        "raw 3 data",                      /* content without a file */
+        "raw 19 123456789",                /* the end of no file */
+        "raw 2 name\nraw 17 \1x",          /* output inside a file */
+        "raw 2 name\nraw 2 name",          /* a file inside a file */
+        "raw 2 name\nraw 3 ab\nraw 19 \1", /* a malformed end */
+        "value int 1\nfile f 1\nraw 18 x", /* a result behind a file */
+        "raw 18 x",                        /* malformed claims */
+        "raw 18 \1",                       /* claims without a status */
+        "print x\nrefuse 1 0",             /* a refusal of what runs */
+        "raw 16 123456",                   /* a malformed refusal */
+        "raw 20 ",                         /* a malformed file that is left out */
+        "raw 21 short",                    /* a malformed verdict */
+        "raw 21 123456789012345678901234567890123456789", /* of another call */
+        "checkpoint 4000000", /* the end of a later execution */
+        "restored 4000000",
+        "raw 1 x",  /* a frame of the other direction */
+        "raw 99 x", /* no frame at all */
         "die",
         "print x\ndie",
         "late", /* something behind the verdict */

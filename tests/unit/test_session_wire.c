@@ -197,6 +197,8 @@ static void every_wrong_byte_is_refused(void **state) {
                SESSION_OUTCOME_COUNT - 1);
     for (size_t at = 17; at < 20; at++)
         check_byte(get_done, payload, SESSION_DONE_SIZE, at, 0, 1);
+    check_byte(get_done, payload, SESSION_DONE_SIZE, 38, SESSION_NOT_SKIPPED,
+               SESSION_SKIPPED_COUNT - 1);
 }
 
 static void refused_comes_back_as_it_went(void **state) {
@@ -240,6 +242,9 @@ static void done_comes_back_as_it_went(void **state) {
         .status = 200,
         .runtime_ms = UINT32_C(0xfedcba98),
         .files_left_out = UINT32_C(0x89abcdef),
+        .checkpoint = UINT32_C(0x12345678),
+        .restored_to = UINT32_C(0xabcdef01),
+        .skipped = SESSION_HAS_OPEN_FILES,
     };
     char payload[SESSION_DONE_SIZE];
     struct session_done got;
@@ -255,6 +260,9 @@ static void done_comes_back_as_it_went(void **state) {
     assert_int_equal(got.status, 200);
     assert_int_equal(got.runtime_ms, sent.runtime_ms);
     assert_int_equal(got.files_left_out, sent.files_left_out);
+    assert_int_equal(got.checkpoint, sent.checkpoint);
+    assert_int_equal(got.restored_to, sent.restored_to);
+    assert_int_equal(got.skipped, sent.skipped);
 }
 
 static void claims_are_split_by_tag(void **state) {

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The test's own process takes the place of a supervisor, its children that of workers. */
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "executor/launcher/worker_look.h"
+#include "tests/unit/child.h"
+
+#define OWN_MEMORY (8U << 20)
+
+/* What a worker has done since it was fresh. */
+enum deed { NOTHING, A_THREAD, AN_OPEN_FILE, A_CLOSED_FILE, SHARED_MEMORY, OWN };
+
+static void *wait_for_ever(void *context) {
+    while (pause())
+        ;
+    return context;
+}
+
+static void map(int kind) {
+    char *made =
+        mmap(NULL, OWN_MEMORY, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+
+    REQUIRE(made != MAP_FAILED);
+    memset(made, 1, OWN_MEMORY);
+}
+
+static void do_it(enum deed deed) {
+    pthread_t thread;
+
+    if (deed == A_THREAD)
+        REQUIRE(pthread_create(&thread, NULL, wait_for_ever, NULL) == 0);
+    else if (deed == AN_OPEN_FILE)
+        REQUIRE(open("/dev/null", O_RDONLY) >= 0);
+    else if (deed == A_CLOSED_FILE)
+        REQUIRE(close(0) == 0);
+    else if (deed == SHARED_MEMORY)
+        map(MAP_SHARED);
+    else if (deed == OWN)
+        map(MAP_PRIVATE);
+}
+
+struct worker {
+    pid_t pid;
+    int go, done; /* pipes */
+};
+
+static struct worker start(enum deed deed) {
+    int go[2], done[2];
+    char byte;
+
+    REQUIRE(pipe(go) == 0 && pipe(done) == 0);
+    struct worker worker = {.pid = fork(), .go = go[1], .done = done[0]};
+    REQUIRE(worker.pid >= 0);
+    if (worker.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        REQUIRE(read(go[0], &byte, 1) == 1);
+        do_it(deed);
+        REQUIRE(write(done[1], "x", 1) == 1);
+        wait_for_ever(NULL);
+    }
+    close(go[0]);
+    close(done[1]);
+    return worker;
+}
+
+static struct control_look look_at(enum deed deed) {
+    const int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct worker worker = start(deed);
+    struct control_look look = {.number = 1, .worker = worker.pid};
+    struct fresh_worker fresh;
+    char byte;
+
+    worker_look_fresh(proc, getpid(), &look, &fresh);
+    REQUIRE(write(worker.go, "x", 1) == 1 && read(worker.done, &byte, 1) == 1);
+    worker_look(proc, getpid(), &fresh, &look);
+    kill(worker.pid, SIGKILL);
+    waitpid(worker.pid, NULL, 0);
+    close(proc);
+    return look;
+}
+
+static int body_verdicts(void *context) {
+    static const enum look_verdict verdicts[] = {
+        [NOTHING] = LOOK_CLEAN,
+        [A_THREAD] = LOOK_THREADS,
+        [AN_OPEN_FILE] = LOOK_OPEN_FILES,
+        [A_CLOSED_FILE] = LOOK_OPEN_FILES,
+        [SHARED_MEMORY] = LOOK_SHARED_MEMORY,
+        [OWN] = LOOK_CLEAN,
+    };
+
+    (void)context;
+    for (enum deed deed = NOTHING; deed <= OWN; deed++)
+        REQUIRE(look_at(deed).verdict == verdicts[deed]);
+    REQUIRE(look_at(NOTHING).own < OWN_MEMORY / 2);
+    uint64_t own = look_at(OWN).own;
+    REQUIRE(own >= OWN_MEMORY && own < 2 * OWN_MEMORY);
+    return 0;
+}
+
+static void each_obstacle_is_seen(void **state) {
+    (void)state;
+    in_child(body_verdicts, NULL);
+}
+
+static int body_strangers(void *context) {
+    const int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct worker worker = start(NOTHING), copy = start(NOTHING),
+                  stranger = start(NOTHING);
+    struct control_look look = {.number = 1, .worker = worker.pid, .copy = copy.pid};
+    struct fresh_worker fresh;
+    int status;
+
+    (void)context;
+    worker_look_fresh(proc, getpid(), &look, &fresh);
+    worker_look(proc, getpid(), &fresh, &look);
+    REQUIRE(look.verdict == LOOK_CLEAN);
+    REQUIRE(waitpid(stranger.pid, &status, 0) == stranger.pid);
+    REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    REQUIRE(waitpid(worker.pid, &status, WNOHANG) == 0);
+    REQUIRE(waitpid(copy.pid, &status, WNOHANG) == 0);
+    kill(copy.pid, SIGKILL);
+    kill(worker.pid, SIGKILL);
+    return 0;
+}
+
+static void a_process_too_many_is_ended(void **state) {
+    (void)state;
+    in_child(body_strangers, NULL);
+}
+
+static int body_gone(void *context) {
+    const int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct control_look look = {.number = 1, .worker = getpid()}; /* no child of ours */
+    struct fresh_worker fresh;
+
+    (void)context;
+    worker_look_fresh(proc, getpid(), &look, &fresh);
+    worker_look(proc, getpid(), &fresh, &look);
+    REQUIRE(look.verdict == LOOK_FAILED && look.own == 0);
+    return 0;
+}
+
+static void one_that_is_gone_is_no_clean_one(void **state) {
+    (void)state;
+    in_child(body_gone, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_obstacle_is_seen),
+        cmocka_unit_test(a_process_too_many_is_ended),
+        cmocka_unit_test(one_that_is_gone_is_no_clean_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
