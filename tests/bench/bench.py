@@ -14,15 +14,16 @@ import pathlib
 import platform
 import sys
 
+import checkpoints
 import measures
 from report import Report
 from services import Alternative, Floor, Vivarium
 
 # how often each is measured
 FULL = {"calls": 3000, "rounds": 20, "in_a_round": 10, "jobs": 40, "files": 20, "bodies": 3,
-        "idle": 100, "burst": 100}
+        "idle": 100, "burst": 100, "pauses": 100}
 QUICK = {"calls": 100, "rounds": 2, "in_a_round": 3, "jobs": 3, "files": 2, "bodies": 1,
-         "idle": 10, "burst": 12}
+         "idle": 10, "burst": 12, "pauses": 6}
 
 # Only what the measurements themselves would run into.
 SETTINGS = {"rate_limit": 0, "max_sessions": 4096, "session_idle_timeout": "1h"}
@@ -81,6 +82,20 @@ def measure(report, build, counts):
         measures.job(report, pooled, counts["jobs"])
         measures.files(report, pooled, counts["files"])
         measures.large_body(report, pooled, counts["bodies"])
+    compare_checkpoints(report, build, counts)
+
+
+def compare_checkpoints(report, build, counts):
+    """With two instances that nothing else has used."""
+    with contextlib.ExitStack() as stack:
+        print("bench: checkpoints", file=sys.stderr, flush=True)
+        both = []
+        for setting in ("on", "off"):
+            both.append(Vivarium(build, pool_size=0, checkpoint=setting, **SETTINGS))
+            stack.callback(both[-1].stop)
+        for service in both:
+            service.wait()
+        checkpoints.measure(report, *both, counts)
 
 
 def main():

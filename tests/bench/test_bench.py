@@ -14,15 +14,20 @@ from support.must import cannot
 
 BENCH = pathlib.Path(__file__).with_name("bench.py")
 ROWS = ["client", "floor", "live_1_plus_1", "live_print", "new_pool", "new_no_pool", "bwrap",
-        "job", "file_in", "file_out", "body"]
+        "job", "file_in", "file_out", "body", "row_on", "row_off", "pause_small_on",
+        "pause_small_off", "pause_10_mb_on", "pause_10_mb_off", "crash_restored", "crash_fresh"]
 FIGURES = {"live_to_floor", "live_to_floor_without_client", "bwrap_to_new_pool",
            "bwrap_to_new_no_pool", "file_in_seconds", "body_memory", "session_available",
            "session_available_spread", "session_pss", "sessions_per_second_1",
-           "sessions_per_second_4"}
+           "sessions_per_second_4", "row_on_to_off", "pause_small_more", "pause_10_mb_more",
+           "checkpoint_pss"}
 GOALS = {"live_to_floor", "bwrap_to_new_no_pool", "file_in_seconds", "body_memory",
-         "session_available"}
+         "session_available", "row_on_to_off", "pause_small_more", "pause_10_mb_more",
+         "checkpoint_pss"}
+# what is less by chance in a quick run
+SIGNED = {"session_available", "pause_small_more", "pause_10_mb_more", "checkpoint_pss"}
 # only root may read how much memory the processes of a sandbox share
-OPTIONAL = set() if os.geteuid() == 0 else {"session_pss"}
+OPTIONAL = set() if os.geteuid() == 0 else {"session_pss", "checkpoint_pss"}
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +59,13 @@ def test_all_figures_are_there(run):
     assert FIGURES - OPTIONAL <= set(figures) <= FIGURES
     for figure in figures.values():
         # other processes may give back more memory than the sessions take
-        assert figure["value"] > 0 or figure["key"] == "session_available", figure
+        assert figure["value"] > 0 or figure["key"] in SIGNED, figure
 
 
 def test_goals_are_judged(run):
     judged = {figure["key"]: figure for figure in run[1]["figures"]
               if figure["reached"] is not None}
-    assert set(judged) == GOALS
+    assert GOALS - OPTIONAL <= set(judged) <= GOALS
     for figure in judged.values():
         value, goal = figure["value"], figure["goal"]
         assert figure["reached"] == (value >= goal if figure["at_least"] else value <= goal)
