@@ -48,8 +48,8 @@ def calls_in_a_row(report, on, off, count):
     for end, (key, kind) in enumerate((("row_on", "with"), ("row_off", "without"))):
         report.row(key, f"x += 1, one after another, {kind} checkpoints",
                    [each[end][0] for each in taken])
-    report.ratio("row_on_to_off", "calls in a row, with checkpoints / without", "row_on", "row_off",
-                 goal=1.1)
+    report.ratio("row_on_to_off", "calls in a row, with checkpoints / without", "row_on",
+                 "row_off", goal=1.1)
     pair.close()
 
 
