@@ -29,7 +29,7 @@ from sys import getprofile, getrecursionlimit, gettrace, setprofile, setrecursio
 
 import _vivarium_figures
 import _vivarium_random
-from _vivarium_code import NO_VALUE, evaluate
+from _vivarium_code import NO_VALUE, evaluate, touch  # noqa: F401 - it is called from C
 from _vivarium_error import describe, describe_bare
 from _vivarium_source import forget
 from _vivarium_value import learn_numpy, render, type_name

@@ -234,7 +234,10 @@ static int make_checkpoint(const struct raw_fork *thread, uint32_t sequence,
     }
     frame_put_header(frame, WORKER_COPIED, sequence, WORKER_COPIED_SIZE);
     frame[FRAME_HEADER_SIZE] = copy == WORKER_COPY_MADE;
-    return send_all((struct slice){frame, sizeof frame}, err);
+    if (send_all((struct slice){frame, sizeof frame}, err))
+        return -1;
+    python_touch();
+    return 0;
 }
 
 __attribute__((noreturn)) static void fail(const struct viv_error *err) {

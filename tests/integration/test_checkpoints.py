@@ -280,3 +280,23 @@ def test_who_asks_without_end_to_be_copied_holds_up_nobody(session):
         time.sleep(0.2)
         assert session.value("any(made)") is False
     assert session.value("len(made) > 0") is True
+
+
+def test_no_code_of_the_session_runs_while_it_is_idle(session):
+    """A hook that every compilation is told to would be called by what warms the memory up."""
+    session.exec(program("""
+        import sys
+        told = []
+        def hook(event, arguments):
+            if event == 'compile':
+                told.append(event)
+        sys.addaudithook(hook)
+    """))
+    before = session.value("len(told)")
+    per_call = session.value("len(told)") - before
+    rest(session)
+    number = session.exec("0").session["execution_count"]
+    first = session.value("len(told)")
+    time.sleep(0.5)
+    assert session.value("len(told)") == first + per_call
+    assert session.exec("0").session["execution_count"] == number + 3
