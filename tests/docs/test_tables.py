@@ -230,8 +230,9 @@ def test_the_most_memory_that_there_can_be():
     defaults = {each.key: each.default for each in sources.settings()}
     mib = {"M": 1, "G": 1024}
     size = {key: int(defaults[key][:-1]) * mib[defaults[key][-1]]
-            for key in ("session_memory", "session_disk")}
-    session = size["session_memory"] + size["session_disk"] * 5 // 4 + 6
+            for key in ("session_memory", "checkpoint_memory", "session_disk")}
+    session = (size["session_memory"] + size["checkpoint_memory"]
+               + size["session_disk"] * 5 // 4 + 6)
     text = markdown.section(markdown.read(OPERATIONS), "Sizing")
     assert f"is {defaults['max_sessions']} x {session:,} MiB and more" in text
 
