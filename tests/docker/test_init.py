@@ -24,6 +24,11 @@ def container():
         one.discard()
 
 
+def runs_in(container, session_id):
+    """True while a call of the session runs."""
+    return container.client.sessions().get(session_id, {}).get("state") == "busy"
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_that_is_killed_comes_back(container, session_id, name):
     victim = container.part(name)
@@ -61,15 +66,17 @@ def test_a_restart_begins_anew(container, session_id):
 def test_a_stop_lets_a_running_call_end(container, session_id):
     session = container.client.session(session_id)
     running = in_background(lambda: session.exec("import time; time.sleep(2); 42"))
-    eventually(lambda: container.client.health().json["active_sessions"] > 0)
+    eventually(lambda: runs_in(container, session_id))
     status, _ = container.stop()
     assert status == 0 and running.result(LONG).value == 42
+    container.restart()
+    container.wait_until_healthy()
 
 
 def test_a_stop_is_over_before_the_engine_kills_while_code_runs(container, session_id):
     running = in_background(
         lambda: container.client.session(session_id).exec("while True: pass", timeout_ms=60000))
-    eventually(lambda: container.client.health().json["active_sessions"] > 0)
+    eventually(lambda: runs_in(container, session_id))
     members = container.tree()
     status, seconds = container.stop()
     assert status == 0 and seconds < 9
@@ -80,7 +87,8 @@ def test_a_stop_is_over_before_the_engine_kills_while_code_runs(container, sessi
 
 def test_one_that_cannot_be_kept_running_ends_the_container(begin):
     container = begin()
-    container.wait_until_healthy()
+    # one that dies before that ends the container at once
+    eventually(lambda: "ready http://" in container.messages(), within=LONG)
 
     def kill_again():
         if not container.running():
