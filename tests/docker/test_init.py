@@ -87,8 +87,7 @@ def test_a_stop_is_over_before_the_engine_kills_while_code_runs(container, sessi
 
 def test_one_that_cannot_be_kept_running_ends_the_container(begin):
     container = begin()
-    # one that dies before that ends the container at once
-    eventually(lambda: "ready http://" in container.messages(), within=LONG)
+    eventually(container.ready, within=LONG)  # one that dies before ends it at once
 
     def kill_again():
         if not container.running():

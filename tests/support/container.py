@@ -100,11 +100,17 @@ class Container:
         self.launch()
         try:
             self.wait_until_healthy()
+            # until its first process has seen that, too, it ends with any part of it
+            eventually(self.ready, within=START_DEADLINE)
         except AssertionError as error:
             message = f"the container does not serve:\n{self.messages()[-4000:]}"
             self.discard()
             raise AssertionError(message) from error
         return self
+
+    def ready(self):
+        """True when its first process has said that it serves."""
+        return "ready http://" in self.messages()
 
     def messages(self):
         """What it has logged so far."""
