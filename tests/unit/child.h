@@ -93,6 +93,28 @@ static inline void child_unshare(int flags, unsigned id) {
     child_write("/proc/self/uid_map", map);
 }
 
+/* Runs `body` in a child that is PID 1 of a PID namespace, as a supervisor is: it may kill and
+ * reap whatever is there. It must return 0. */
+static inline int child_as_pid_1(void *context) {
+    int (*body)(void) = *(int (**)(void))context;
+    int status;
+
+    child_unshare(CLONE_NEWPID, 0);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        REQUIRE(getpid() == 1);
+        _exit(body());
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_FAILED;
+}
+
+static inline void in_pid_namespace(int (*body)(void)) {
+    in_child(child_as_pid_1, &body);
+}
+
 /* The value of a field of /proc/self/status, read as a number of `base`. */
 static inline uint64_t child_status_field(const char *name, int base) {
     char line[256];

@@ -18,23 +18,6 @@
 
 #define ROUNDS 200
 
-static int as_pid_1(void *context) {
-    int (*body)(void) = *(int (**)(void))context;
-
-    child_unshare(CLONE_NEWPID, 0);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        _exit(body());
-    }
-    int status;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_FAILED;
-}
-
-static void in_pid_namespace(int (*body)(void)) { in_child(as_pid_1, &body); }
-
 /* ---- the worker ---- */
 
 /* Asks without end for what only the main thread gets, and only once. */

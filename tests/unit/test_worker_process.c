@@ -12,24 +12,6 @@
 #include "executor/supervisor/worker_process.h"
 #include "tests/unit/child.h"
 
-static int as_pid_1(void *context) {
-    int (*body)(void) = *(int (**)(void))context;
-
-    child_unshare(CLONE_NEWPID, 0);
-    pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        REQUIRE(getpid() == 1);
-        _exit(body());
-    }
-    int status;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_FAILED;
-}
-
-static void in_pid_namespace(int (*body)(void)) { in_child(as_pid_1, &body); }
-
 /* A supervisor with the launcher's end of its control socket. */
 struct bench {
     struct supervisor_descriptors own;
