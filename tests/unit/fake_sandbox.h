@@ -19,6 +19,7 @@
  *     wait                        until the sandbox's gate is open
  *     await                       until INTERRUPT comes for this call: prints "interrupted"
  *     stubborn                    the verdict: the interrupt did not end it
+ *     checkpoint N, restored N    the call whose end a crash would go back to, or went back to
  *     raw TYPE TEXT               a frame of that type
  *     die, hang                   closes the channel, or answers nothing more
  *     late                        after the verdict, one more frame
@@ -166,6 +167,32 @@ static inline void fake_raw(struct fake_sandbox *fake, const char *arguments) {
     fake_send(fake, (uint8_t)type, arguments + used, strlen(arguments + used));
 }
 
+#define IS(name) (strcmp(command, name) == 0)
+
+/* What the verdict will say. */
+static inline void fake_verdict(struct session_done *done, const char *command,
+                                const char *rest) {
+    if (IS("timeout"))
+        done->outcome = SESSION_TIMED_OUT;
+    else if (IS("memory"))
+        done->outcome = SESSION_OUT_OF_MEMORY;
+    else if (IS("broke"))
+        done->outcome = SESSION_BROKE_PROTOCOL;
+    else if (IS("stubborn"))
+        done->outcome = SESSION_INTERRUPTED;
+    else if (IS("crash") || IS("exit")) {
+        done->outcome = SESSION_CRASHED;
+        *(IS("crash") ? &done->signal : &done->status) = (uint8_t)atoi(rest);
+    } else if (IS("lost"))
+        done->variables_lost = true;
+    else if (IS("checkpoint"))
+        done->checkpoint = (uint32_t)atoi(rest);
+    else if (IS("restored"))
+        done->restored_to = (uint32_t)atoi(rest);
+    else if (IS("cut"))
+        done->stdout_truncated = true;
+}
+
 /* Does one line. Returns false when the call is over without a verdict. */
 static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
     const char *space = strchr(line, ' ');
@@ -174,7 +201,6 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
     char command[16] = "";
 
     snprintf(command, sizeof command, "%.*s", (int)word, line);
-#define IS(name) (strcmp(command, name) == 0)
     if (IS("print") || IS("error")) {
         fake_output(fake, IS("print") ? 1 : 2, rest, strlen(rest));
     } else if (IS("input")) {
@@ -190,20 +216,6 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
         fake_file(fake, rest);
     } else if (IS("left")) {
         fake_left(fake, rest);
-    } else if (IS("timeout") || IS("memory") || IS("broke")) {
-        fake->done.outcome = IS("timeout")  ? SESSION_TIMED_OUT
-                             : IS("memory") ? SESSION_OUT_OF_MEMORY
-                                            : SESSION_BROKE_PROTOCOL;
-    } else if (IS("crash") || IS("exit")) {
-        fake->done.outcome = SESSION_CRASHED;
-        *(IS("crash") ? &fake->done.signal : &fake->done.status) = (uint8_t)atoi(rest);
-    } else if (IS("lost")) {
-        fake->done.variables_lost = true;
-    } else if (IS("checkpoint") || IS("restored")) {
-        *(IS("restored") ? &fake->done.restored_to : &fake->done.checkpoint) =
-            (uint32_t)atoi(rest);
-    } else if (IS("cut")) {
-        fake->done.stdout_truncated = true;
     } else if (IS("refuse")) {
         char payload[SESSION_REFUSED_SIZE] = {(char)atoi(rest)};
         put_u32(payload + 1, (uint32_t)atoi(strchr(rest, ' ')));
@@ -214,8 +226,6 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
             usleep(1000);
     } else if (IS("await")) {
         fake_await(fake);
-    } else if (IS("stubborn")) {
-        fake->done.outcome = SESSION_INTERRUPTED;
     } else if (IS("raw")) {
         fake_raw(fake, rest);
         return true;
@@ -226,10 +236,12 @@ static inline bool fake_do(struct fake_sandbox *fake, const char *line) {
         return false;
     } else if (IS("late")) {
         fake->late = true;
+    } else {
+        fake_verdict(&fake->done, command, rest);
     }
-#undef IS
     return true;
 }
+#undef IS
 
 static inline void fake_run(struct fake_sandbox *fake) {
     char *code = strndup(fake->text.data ? fake->text.data : "", fake->exec.code_size);
