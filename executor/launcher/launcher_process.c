@@ -29,10 +29,11 @@
 /* ---- the child: on its way to be the launcher ---- */
 
 static int enter_namespaces(int keeper, bool ordinary, struct viv_error *err) {
-    /* What it takes to make namespaces and map ids, to make them anew for the zygote, and
-     * to end sandboxes. All of it inside the outer user namespace only. */
+    /* What it takes to make namespaces and map ids, to make them anew for the zygote, to
+     * end sandboxes, and to read /proc/PID/maps of a worker. All of it inside the outer user
+     * namespace only. */
     const uint64_t kept = BIT(CAP_SYS_ADMIN) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |
-                          BIT(CAP_SETPCAP) | BIT(CAP_KILL);
+                          BIT(CAP_SETPCAP) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE);
 
     if (user_namespace_enter_outer(keeper, ordinary, err))
         return -1;

@@ -14,12 +14,13 @@
 #include "executor/launcher/host_memory.h"
 
 #define CHILDREN_MAX 64
+#define MAPPINGS_MAX 8192 /* in some milliseconds, which all sessions wait for */
 
 /* Lines of /proc/PID/status, proc(5). */
 struct status {
     pid_t inner; /* the process id in its own PID namespace */
     unsigned long threads;
-    uint64_t anonymous, shared; /* bytes */
+    uint64_t anonymous; /* bytes */
 };
 
 static const char *value_of(const char *text, const char *name) {
@@ -57,7 +58,6 @@ static int read_status(int proc, pid_t pid, struct status *status) {
         .inner = last_number(value_of(text, "\nNSpid:")),
         .threads = strtoul(value_of(text, "\nThreads:"), NULL, 10),
         .anonymous = strtoull(value_of(text, "\nRssAnon:"), NULL, 10) * 1024,
-        .shared = strtoull(value_of(text, "\nRssShmem:"), NULL, 10) * 1024,
     };
     return 0;
 }
@@ -120,7 +120,40 @@ void worker_look_fresh(int proc, pid_t supervisor, const struct control_look *lo
     if (worker == 0 || read_descriptors(proc, worker, fresh->fds))
         return;
     fresh->anonymous = status.anonymous;
-    fresh->shared = status.shared;
+}
+
+/* Whether the line of /proc/PID/maps, proc(5), is of memory that a copy would share: but for
+ * what is only read, of a file that is still there. */
+static bool is_shared_memory(const char *line) {
+    static const char deleted[] = " (deleted)\n";
+    const char *rights = strchr(line, ' ');
+    const size_t size = strlen(line), tail = sizeof deleted - 1;
+
+    if (!rights || strlen(rights) < 5 || rights[4] != 's')
+        return false;
+    return rights[1] != 'r' || rights[2] == 'w' ||
+           (size > tail && strcmp(line + size - tail, deleted) == 0);
+}
+
+static enum look_verdict look_at_mappings(int proc, pid_t pid) {
+    CLEANUP(free_ptr) char *line = NULL;
+    size_t room = 0, count = 0;
+    char path[32];
+
+    snprintf(path, sizeof path, "%d/maps", (int)pid);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    CLEANUP(close_file) FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
+    if (!maps) {
+        close_fd_cleanup(&fd);
+        return LOOK_FAILED;
+    }
+    while (getline(&line, &room, maps) > 0) {
+        if (++count > MAPPINGS_MAX)
+            return LOOK_FAILED;
+        if (is_shared_memory(line))
+            return LOOK_SHARED_MEMORY;
+    }
+    return count > 0 && !ferror(maps) ? LOOK_CLEAN : LOOK_FAILED;
 }
 
 static enum look_verdict judge(int proc, pid_t worker, const struct status *status,
@@ -133,7 +166,7 @@ static enum look_verdict judge(int proc, pid_t worker, const struct status *stat
         return LOOK_THREADS;
     if (read_descriptors(proc, worker, fds) || memcmp(fds, fresh->fds, sizeof fds) != 0)
         return LOOK_OPEN_FILES;
-    return status->shared > fresh->shared ? LOOK_SHARED_MEMORY : LOOK_CLEAN;
+    return look_at_mappings(proc, worker);
 }
 
 void worker_look(int proc, pid_t supervisor, const struct fresh_worker *fresh,

@@ -34,6 +34,9 @@ OBSTACLES = {
                                     "db.execute('insert into t values (1)')", "db.close()"),
     "shared memory": ("shared_memory", "import mmap; m = mmap.mmap(-1, 1 << 16); "
                                        "m[:] = b'x' * len(m)", "m.close()"),
+    "shared memory not touched yet": ("shared_memory", "import mmap; m = mmap.mmap(-1, 1 << 16)",
+                                      "m.close()"),
+    "an array in a file": ("open_files", "m = np.memmap('a', mode='w+', shape=9)", "del m"),
     "much memory": ("memory", "big = bytearray(100 << 20)", "del big"),
 }
 

@@ -15,7 +15,7 @@ from support.processes import find
 from support.together import eventually
 
 # linux/capability.h
-DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, SYS_ADMIN = 1, 5, 6, 7, 8, 21
+DAC_OVERRIDE, KILL, SETGID, SETUID, SETPCAP, SYS_PTRACE, SYS_ADMIN = 1, 5, 6, 7, 8, 19, 21
 ALL = "all"  # all that the kernel knows
 
 PARTS = ("keeper", "launcher", "zygote", "supervisor", "worker")
@@ -25,14 +25,14 @@ UID_BASE = 200000
 CAPABILITIES = {
     "root": {
         "keeper": {KILL},
-        "launcher": {KILL, SETGID, SETUID, SETPCAP, SYS_ADMIN},
+        "launcher": {KILL, SETGID, SETUID, SETPCAP, SYS_PTRACE, SYS_ADMIN},
         "zygote": {SYS_ADMIN},  # effective only while it forks
         "supervisor": {DAC_OVERRIDE},
         "worker": set(),
     },
     "ordinary": {
         "keeper": set(),
-        "launcher": {KILL, SETGID, SETUID, SETPCAP, SYS_ADMIN},
+        "launcher": {KILL, SETGID, SETUID, SETPCAP, SYS_PTRACE, SYS_ADMIN},
         "zygote": {SYS_ADMIN},
         "supervisor": {DAC_OVERRIDE},
         "worker": set(),

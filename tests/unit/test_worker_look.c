@@ -9,9 +9,23 @@
 #include "tests/unit/child.h"
 
 #define OWN_MEMORY (8U << 20)
+#define A_FILE     9 /* a descriptor that workers have from the start */
 
 /* What a worker has done since it was fresh. */
-enum deed { NOTHING, A_THREAD, AN_OPEN_FILE, A_CLOSED_FILE, SHARED_MEMORY, OWN };
+enum deed {
+    NOTHING,
+    A_THREAD,
+    AN_OPEN_FILE,
+    A_CLOSED_FILE,
+    SHARED_MEMORY,
+    SHARED_UNTOUCHED,
+    SHARED_UNREADABLE,
+    SHARED_READ_ONLY,
+    FILE_TO_READ,
+    FILE_TO_WRITE,
+    MANY_MAPPINGS,
+    OWN,
+};
 
 static void *wait_for_ever(void *context) {
     while (pause())
@@ -19,12 +33,25 @@ static void *wait_for_ever(void *context) {
     return context;
 }
 
-static void map(int kind) {
-    char *made =
-        mmap(NULL, OWN_MEMORY, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
+static char *map(int kind, int rights) {
+    char *made = mmap(NULL, OWN_MEMORY, rights, kind | MAP_ANONYMOUS, -1, 0);
 
     REQUIRE(made != MAP_FAILED);
-    memset(made, 1, OWN_MEMORY);
+    return made;
+}
+
+static void map_file(int rights) {
+    REQUIRE(mmap(NULL, OWN_MEMORY, rights, MAP_SHARED, A_FILE, 0) != MAP_FAILED);
+}
+
+/* Each other page has other rights, so that no two of them are one mapping. */
+static void map_many(void) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 10000;
+    char *made = mmap(NULL, count * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    REQUIRE(made != MAP_FAILED);
+    for (size_t i = 0; i < count; i += 2)
+        REQUIRE(mprotect(made + i * page, page, PROT_NONE) == 0);
 }
 
 static void do_it(enum deed deed) {
@@ -37,9 +64,21 @@ static void do_it(enum deed deed) {
     else if (deed == A_CLOSED_FILE)
         REQUIRE(close(0) == 0);
     else if (deed == SHARED_MEMORY)
-        map(MAP_SHARED);
+        memset(map(MAP_SHARED, PROT_READ | PROT_WRITE), 1, OWN_MEMORY);
+    else if (deed == SHARED_UNTOUCHED)
+        map(MAP_SHARED, PROT_READ | PROT_WRITE);
+    else if (deed == SHARED_UNREADABLE)
+        map(MAP_SHARED, PROT_NONE);
+    else if (deed == SHARED_READ_ONLY)
+        map(MAP_SHARED, PROT_READ);
+    else if (deed == FILE_TO_READ)
+        map_file(PROT_READ);
+    else if (deed == FILE_TO_WRITE)
+        map_file(PROT_READ | PROT_WRITE);
+    else if (deed == MANY_MAPPINGS)
+        map_many();
     else if (deed == OWN)
-        map(MAP_PRIVATE);
+        memset(map(MAP_PRIVATE, PROT_READ | PROT_WRITE), 1, OWN_MEMORY);
 }
 
 struct worker {
@@ -89,12 +128,21 @@ static int body_verdicts(void *context) {
         [AN_OPEN_FILE] = LOOK_OPEN_FILES,
         [A_CLOSED_FILE] = LOOK_OPEN_FILES,
         [SHARED_MEMORY] = LOOK_SHARED_MEMORY,
+        [SHARED_UNTOUCHED] = LOOK_SHARED_MEMORY,
+        [SHARED_UNREADABLE] = LOOK_SHARED_MEMORY,
+        [SHARED_READ_ONLY] = LOOK_SHARED_MEMORY,
+        [FILE_TO_READ] = LOOK_CLEAN,
+        [FILE_TO_WRITE] = LOOK_SHARED_MEMORY,
+        [MANY_MAPPINGS] = LOOK_FAILED,
         [OWN] = LOOK_CLEAN,
     };
+    char path[] = "/tmp/vivarium-look-XXXXXX";
 
     (void)context;
+    REQUIRE(dup2(mkstemp(path), A_FILE) == A_FILE);
     for (enum deed deed = NOTHING; deed <= OWN; deed++)
         REQUIRE(look_at(deed).verdict == verdicts[deed]);
+    unlink(path);
     REQUIRE(look_at(NOTHING).own < OWN_MEMORY / 2);
     uint64_t own = look_at(OWN).own;
     REQUIRE(own >= OWN_MEMORY && own < 2 * OWN_MEMORY);
