@@ -95,11 +95,14 @@ static int allow_signals_to_workers(struct filter_builder *builder,
                                     struct viv_error *err) {
     const struct scmp_arg_cmp interrupt[] = {SCMP_A1_64(SCMP_CMP_EQ, SIGINT, 0),
                                              SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
+    const struct scmp_arg_cmp wake[] = {SCMP_A1_64(SCMP_CMP_EQ, SIGCONT, 0),
+                                        SCMP_A2_64(SCMP_CMP_EQ, 0, 0)};
 
     if (filter_builder_allow_if(builder, "kill", 1, &SCMP_A1_64(SCMP_CMP_EQ, SIGKILL, 0),
-                                err))
+                                err) ||
+        filter_builder_allow_if(builder, "pidfd_send_signal", 2, interrupt, err))
         return -1;
-    return filter_builder_allow_if(builder, "pidfd_send_signal", 2, interrupt, err);
+    return filter_builder_allow_if(builder, "pidfd_send_signal", 2, wake, err);
 }
 
 /* abort(3) */

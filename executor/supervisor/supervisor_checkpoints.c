@@ -6,6 +6,7 @@
  * made: the worker waits for a frame and has no other thread.
  */
 #include <errno.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -237,9 +238,11 @@ void supervisor_drop_checkpoints(struct supervisor *self) {
     checkpoints_drop(&self->checkpoints.parked);
 }
 
-/* The copy is used up, whatever comes of it. */
+/* The copy is used up, whatever comes of it. A SIGSTOP of the session's that waits for it
+ * goes with SIGCONT: signal(7). */
 static int wake(struct supervisor *self, const struct parked_copy *copy,
                 struct viv_error *err) {
+    syscall(SYS_pidfd_send_signal, copy->pidfd, SIGCONT, NULL, 0);
     close(copy->pidfd);
     return worker_process_restore(&self->worker, copy->pid, copy->id, copy->sequence,
                                   viv_after_ms(RESTORE_LIMIT_MS), err);

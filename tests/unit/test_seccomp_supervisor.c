@@ -320,11 +320,15 @@ static int try_memory_and_signals(void *context) {
         CALL(tgkill, EPERM, nobody, nobody, SIGKILL),
         CALL(pidfd_send_signal, EPERM, NONE, SIGKILL, 0, 0),
         CALL(pidfd_send_signal, EPERM, NONE, SIGINT, TO, 0),
+        CALL(pidfd_send_signal, EPERM, NONE, SIGCONT, TO, 0),
+        CALL(pidfd_send_signal, EPERM, NONE, HIGH | SIGCONT, 0, 0),
+        CALL(pidfd_send_signal, EPERM, NONE, SIGSTOP, 0, 0),
         CALL(setpgid, EPERM, 0, 0),
     };
     const struct attempt allowed[] = {
         CALL(kill, ESRCH, nobody, SIGKILL),
         CALL(pidfd_send_signal, EBADF, NONE, SIGINT, 0, 0),
+        CALL(pidfd_send_signal, EBADF, NONE, SIGCONT, 0, 0),
         CALL(tgkill, ESRCH, nobody, nobody, SIGABRT),
         CALL(mmap, EINVAL, 0, 0, both, own | MAP_STACK | MAP_NORESERVE, NONE, 0),
         CALL(mmap, EINVAL, 0, 0, PROT_NONE, own, NONE, 0),
