@@ -97,6 +97,28 @@ static int check_wanted(struct app *app, const struct session *session,
     return viv_fail(err, VIV_INTERRUPTED, "The session was ended before the code ran");
 }
 
+struct record_request {
+    struct app *app;
+    const char *id;
+    uint64_t sandbox;
+};
+
+static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
+    const struct record_request *request = context;
+    struct session_record record;
+
+    if (!sessions_record(request->app->sessions, request->id, request->sandbox, &record))
+        return 0;
+    return session_record_put(to, &record);
+}
+
+void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
+    struct record_request request = {app, id, sandbox};
+
+    if (sandbox != 0)
+        executor_record(&app->executor, sandbox, make_record, &request);
+}
+
 /* Sends the request and lets it run, in a sandbox that takes it. */
 static int begin_call(struct app *app, struct session *session, struct exec_run *run,
                       struct sandbox_call *call, struct viv_error *err) {
@@ -111,6 +133,9 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
                                       .timeout_ms = run->request->timeout_ms};
         run->created = session->execution_count == 0;
         sessions_begin_execution(app->sessions, session);
+        /* Before the code can run: whoever takes the session over from here on must not
+         * give the number to another execution. */
+        exec_run_record(app, run->visit.id, session->sandbox);
         if (sandbox_call_send(call, run->request, err) == 0)
             return 0;
         sessions_revoke_execution(app->sessions, session);
@@ -133,34 +158,6 @@ static void note_outcome(struct session *session, struct exec_run *run) {
     run->lost = words[session->lost];
     session->lost = SESSION_LOST_NONE;
     run->execution_count = session->execution_count;
-}
-
-struct record_request {
-    struct app *app;
-    const char *id;
-    uint64_t sandbox;
-};
-
-static size_t make_record(void *context, char to[EXECUTOR_BYTES_MAX]) {
-    const struct record_request *request = context;
-    struct session_record record;
-
-    if (!sessions_record(request->app->sessions, request->id, request->sandbox, &record))
-        return 0;
-    return session_record_put(to, &record);
-}
-
-static void write_record(void *context) {
-    struct record_request *request = context;
-
-    if (request->sandbox != 0)
-        executor_record(&request->app->executor, request->sandbox, make_record, request);
-}
-
-void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
-    struct record_request request = {app, id, sandbox};
-
-    write_record(&request);
 }
 
 static int fail_refused(const struct exec_run *run, const struct session_refused *refused,
@@ -187,7 +184,7 @@ static int fail_refused(const struct exec_run *run, const struct session_refused
 
 /* A call whose code runs. */
 struct running {
-    struct record_request record; /* first, so that one is the other */
+    struct app *app;
     const struct session *session;
     struct exec_run *run;
 };
@@ -196,7 +193,7 @@ static enum sandbox_wish ask_wish(void *context) {
     struct running *running = context;
     const struct session_visit *visit = &running->run->visit;
 
-    switch (sessions_wish(running->record.app->sessions, running->session)) {
+    switch (sessions_wish(running->app->sessions, running->session)) {
     case WISH_END:
         return SANDBOX_GIVE_UP;
     case WISH_INTERRUPT:
@@ -210,13 +207,10 @@ static enum sandbox_wish ask_wish(void *context) {
 
 static void receive(struct app *app, struct session *session, struct exec_run *run,
                     const struct sandbox_call *sent, struct viv_error *why) {
-    /* Whoever takes the session over in the middle of a long call must not give its number to
-     * another execution. */
-    struct running running = {{app, run->visit.id, session->sandbox}, session, run};
+    struct running running = {app, session, run};
     struct sandbox_call call = *sent;
     CLEANUP(close_fd) int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    call.lasts = write_record;
     call.wish = ask_wish;
     call.bell = bell;
     call.context = &running;

@@ -60,7 +60,6 @@ struct receiving {
     struct call_result *result;
     enum phase phase;
     viv_time deadline;
-    viv_time lasts_at;  /* when the caller is to be told, VIV_TIME_NEVER when it was */
     viv_time ask_at;    /* when it is to be asked what is wanted */
     uint64_t output[2]; /* bytes that came */
     uint32_t files, left_out;
@@ -249,11 +248,7 @@ static int heed_wish(struct receiving *state, struct viv_error *err) {
 }
 
 static viv_time next_time(const struct receiving *state) {
-    viv_time next = state->deadline;
-
-    if (state->lasts_at < next)
-        next = state->lasts_at;
-    return state->ask_at < next ? state->ask_at : next;
+    return state->ask_at < state->deadline ? state->ask_at : state->deadline;
 }
 
 /* Waits until the channel has bytes or is at its end, and does meanwhile what is due. */
@@ -271,10 +266,6 @@ static int wait_for_bytes(struct receiving *state, struct viv_error *err) {
         }
         there = waited[0].revents != 0;
         viv_time now = viv_now();
-        if (call->lasts && now >= state->lasts_at) {
-            state->lasts_at = VIV_TIME_NEVER;
-            call->lasts(call->context);
-        }
         if (call->wish && (now >= state->ask_at || waited[1].revents) &&
             heed_wish(state, err))
             return -1;
@@ -330,7 +321,6 @@ void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
         .result = result,
         .phase = AT_START,
         .deadline = viv_after_ms(limit_ms),
-        .lasts_at = call->lasts ? viv_after_ms(SANDBOX_LASTS_MS) : VIV_TIME_NEVER,
         .ask_at = call->wish ? viv_after_ms(SANDBOX_ASK_MS) : VIV_TIME_NEVER,
     };
     if (take_frames(state, err)) {

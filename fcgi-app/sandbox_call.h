@@ -29,7 +29,6 @@
 
 #define SANDBOX_SEND_MS    10000
 #define SANDBOX_COLLECT_MS 10000
-#define SANDBOX_LASTS_MS   50
 #define SANDBOX_ASK_MS     500
 
 /* An answer's files may have this many times max_file_size in all. */
@@ -49,8 +48,6 @@ struct sandbox_call {
     uint64_t number;                         /* of the execution in its session */
     uint32_t timeout_ms;                     /* of the code */
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
-    /* Called once when the call has lasted SANDBOX_LASTS_MS; may be NULL. */
-    void (*lasts)(void *context);
     /* Asked when `bell`, an eventfd(2) that does not block, was rung, and every SANDBOX_ASK_MS;
      * NULL: never. */
     enum sandbox_wish (*wish)(void *context);

@@ -109,12 +109,9 @@ static void sessions_are_there_again_after_a_new_start(void **state) {
     expect(fixture, "c", "print", true, "none", 1);
 }
 
-static void a_session_is_found_again_from_its_first_call_on(void **state) {
-    struct fixture *fixture = *state;
+static void assert_recorded(struct fixture *fixture, uint64_t execution_count) {
     struct session_record record;
 
-    expect(fixture, "a", "hang_up", true, "none", 1);
-    /* The record of ACQUIRE, or the one after the call, which says the same. */
     pthread_mutex_lock(&fixture->fake.lock);
     struct fake_entry *entry = &fixture->fake.entries[0];
     struct slice bytes = {entry->record, entry->record_size};
@@ -122,7 +119,28 @@ static void a_session_is_found_again_from_its_first_call_on(void **state) {
     pthread_mutex_unlock(&fixture->fake.lock);
     assert_string_equal(record.id, "a");
     assert_string_equal(record.client, "192.0.2.1");
-    assert_int_equal(record.execution_count, 1);
+    assert_int_equal(record.execution_count, execution_count);
+}
+
+static void a_session_is_found_again_from_its_first_call_on(void **state) {
+    struct fixture *fixture = *state;
+
+    expect(fixture, "a", "hang_up", true, "none", 1);
+    /* The record of ACQUIRE, or the one before the call, which says the same. */
+    assert_recorded(fixture, 1);
+}
+
+/* Whoever takes the session over in the middle of it counts on from there. */
+static void the_number_of_a_call_is_recorded_before_its_code_runs(void **state) {
+    struct fixture *fixture = *state;
+    struct answer answer;
+
+    expect(fixture, "a", "print", true, "none", 1);
+    post(fixture, "a", "die", &answer);
+    assert_session(&answer, false, "all", 2);
+    drop(&answer);
+    wait_for_record(fixture, 2);
+    assert_recorded(fixture, 2);
 }
 
 struct caller {
@@ -174,6 +192,7 @@ int main(void) {
         with_fixture(without_an_executor_there_is_no_session),
         with_fixture(sessions_are_there_again_after_a_new_start),
         with_fixture(a_session_is_found_again_from_its_first_call_on),
+        with_fixture(the_number_of_a_call_is_recorded_before_its_code_runs),
         with_fixture(first_calls_at_once_make_one_session),
     };
 
