@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/descriptors.h"
 
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 
 void descriptors_raise_limit(void) {
@@ -11,3 +12,5 @@ void descriptors_raise_limit(void) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }
+
+int descriptors_spare(void) { return eventfd(0, EFD_CLOEXEC); }

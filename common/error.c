@@ -9,6 +9,7 @@ fill(struct viv_error *err, enum viv_code code, const char *format, va_list argu
     if (!err)
         return;
     err->code = code;
+    err->limit = NULL;
     vsnprintf(err->message, sizeof err->message, format, arguments);
 }
 
@@ -18,6 +19,18 @@ int viv_fail(struct viv_error *err, enum viv_code code, const char *format, ...)
     va_start(arguments, format);
     fill(err, code, format, arguments);
     va_end(arguments);
+    return -1;
+}
+
+int viv_refuse(struct viv_error *err, enum viv_code code, const char *limit,
+               const char *format, ...) {
+    va_list arguments;
+
+    va_start(arguments, format);
+    fill(err, code, format, arguments);
+    va_end(arguments);
+    if (err)
+        err->limit = limit;
     return -1;
 }
 

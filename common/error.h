@@ -38,13 +38,18 @@ enum viv_code {
 struct viv_error {
     enum viv_code code;
     char message[VIV_ERROR_MESSAGE_MAX];
+    const char *limit; /* a constant: the setting whose limit was reached; NULL: none */
 };
 
 /* Fills *err (which may be NULL) and returns -1. `format` is printf's, %m included. */
 int viv_fail(struct viv_error *err, enum viv_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* The same for functions that return a pointer. */
+/* The same where the limit that a setting gives was reached; `limit` is its name. */
+int viv_refuse(struct viv_error *err, enum viv_code code, const char *limit,
+               const char *format, ...) __attribute__((format(printf, 4, 5), cold));
+
+/* viv_fail() for functions that return a pointer. */
 void *viv_fail_null(struct viv_error *err, enum viv_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 

@@ -8,6 +8,9 @@
 
 #include "common/bytes.h"
 
+/* What one client has at least (RFC 6177): it may take any address in it. */
+#define IPV6_NETWORK_BYTES 8
+
 #define IPV4_PREFIX_BITS 96 /* of ::ffff:0:0/96, RFC 4291, 2.5.5.2 */
 
 /* Cuts white space off both ends. */
@@ -154,5 +157,8 @@ void client_address(const struct networks *trusted, const char *peer,
     while (networks_contain(trusted, &current) && take_last(&list, &entry) &&
            parse_address(without_port(entry), &next, &is_ipv4))
         current = next;
+    if (!IN6_IS_ADDR_V4MAPPED(&current))
+        memset(current.s6_addr + IPV6_NETWORK_BYTES, 0,
+               sizeof current.s6_addr - IPV6_NETWORK_BYTES);
     address_format(&current, client);
 }

@@ -45,7 +45,8 @@ const char *address_format(const struct in6_addr *address,
  * Writes the client's address in its usual form: that of `peer` unless it is trusted;
  * otherwise the rightmost entry of `forwarded_for` (may be NULL) that is not. An entry
  * that is no address ends the search at the address that sent it. "unknown" where not
- * even the peer has one.
+ * even the peer has one. Of an IPv6 address only its network of 64 bits is written, as
+ * "2001:db8::": whoever has one address of it has all.
  */
 void client_address(const struct networks *trusted, const char *peer,
                     const char *forwarded_for, char client[CLIENT_ADDRESS_SIZE]);

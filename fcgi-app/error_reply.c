@@ -101,5 +101,6 @@ void error_reply(struct exchange *exchange, const struct viv_error *err,
     if (exchange->head.retry_after_s == 0)
         exchange->head.retry_after_s = row->retry_after_s;
     exchange->outcome = type;
+    exchange->limit = err->limit;
     exchange_answer(exchange, row->status, write_document, &document);
 }

@@ -50,10 +50,11 @@ void exchange_answer(struct exchange *exchange, int status, exchange_document *d
 void exchange_log(const struct exchange *exchange) {
     viv_log(exchange->quiet ? VIV_LOG_DEBUG : VIV_LOG_INFO, "request",
             "req=%s session=%s route=%s status=%d outcome=%s in=%" PRIu64 " out=%" PRIu64
-            " wait_ms=%" PRId64 " run_ms=%" PRId64 " total_us=%" PRId64 "%s%s",
+            " wait_ms=%" PRId64 " run_ms=%" PRId64 " total_us=%" PRId64 "%s%s%s%s",
             exchange->id, exchange->session[0] ? exchange->session : "-", exchange->route,
             exchange->head.status, exchange->outcome, exchange->request.body_size,
             exchange->answer_size, exchange->wait_ms, exchange->run_ms,
-            (viv_now() - exchange->begun) / 1000, exchange->left ? " left=1" : "",
+            (viv_now() - exchange->begun) / 1000, exchange->limit ? " limit=" : "",
+            exchange->limit ? exchange->limit : "", exchange->left ? " left=1" : "",
             exchange->failed ? " cut=1" : "");
 }

@@ -21,6 +21,7 @@ struct exchange {
     /* For the log. */
     const char *route;
     const char *outcome; /* a constant */
+    const char *limit;   /* the setting that had it refused, a constant; NULL: none */
     char session[5];     /* the first digits of the keyed hash of its id, or "" */
     viv_time begun;
     int64_t wait_ms, run_ms; /* in the queue, in the sandbox; -1: was not there */

@@ -42,10 +42,10 @@ static int take_rate(struct app *app, struct exchange *exchange, const char *id,
     if (verdict.allowed)
         return 0;
     head->retry_after_s = verdict.reset_s;
-    return viv_fail(err, VIV_RATE_LIMIT,
-                    "Not more than %" PRIu64 " calls in 60 seconds; try again in %" PRIu32
-                    " seconds",
-                    verdict.limit, verdict.reset_s);
+    return viv_refuse(err, VIV_RATE_LIMIT, "rate_limit",
+                      "Not more than %" PRIu64
+                      " calls in 60 seconds; try again in %" PRIu32 " seconds",
+                      verdict.limit, verdict.reset_s);
 }
 
 static int read_body(struct app *app, struct exchange *exchange, struct body *body,
@@ -58,8 +58,9 @@ static int read_body(struct app *app, struct exchange *exchange, struct body *bo
                         "The body is larger than %" PRIu64 " bytes", app->max_body);
     body->bytes = budget_take(&body->share, size) ? malloc(size + 1) : NULL;
     if (!body->bytes)
-        return viv_fail(err, VIV_CAPACITY,
-                        "There is no room for a body of this size, try again later");
+        return viv_refuse(err, VIV_CAPACITY,
+                          body->share.amount > 0 ? "memory" : "max_in_flight",
+                          "There is no room for a body of this size, try again later");
     return connection->read(connection->context, body->bytes, size, err);
 }
 
@@ -120,8 +121,9 @@ static int handle(struct app *app, struct exchange *exchange,
     if (take_rate(app, exchange, id, err))
         return -1;
     if (!budget_take(&place, 1))
-        return viv_fail(err, VIV_CAPACITY,
-                        "As many calls run or wait as the server takes, try again later");
+        return viv_refuse(err, VIV_CAPACITY, "threads",
+                          "As many calls run or wait as the server takes, try again "
+                          "later");
     if (read_body(app, exchange, &body, err) ||
         exec_request_parse(body.bytes, exchange->request.body_size, app->settings,
                            &request, details, err))

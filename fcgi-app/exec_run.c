@@ -50,11 +50,14 @@ static int acquire(struct app *app, struct session *session, struct viv_error *e
     size_t size = session_record_put(bytes, &record);
     if (executor_acquire(&app->executor, (struct slice){bytes, size}, &sandbox, &channel,
                          err)) {
+        /* Of descriptors, of memory or of processes there may be enough the next time. */
+        if (err->code == VIV_SYSTEM)
+            err->code = VIV_UNAVAILABLE;
         if (err->code != VIV_CAPACITY)
             return -1;
         viv_log_failure(VIV_LOG_INFO, "no_sandbox", err->message, NULL);
-        return viv_fail(err, VIV_CAPACITY,
-                        "There is no room for another session, try again later");
+        return viv_refuse(err, VIV_CAPACITY, "sandbox",
+                          "There is no room for another session, try again later");
     }
     sessions_set_sandbox(app->sessions, session, sandbox, channel);
     return 0;

@@ -31,7 +31,7 @@ static int connect_to(const char *path, viv_time deadline, struct viv_error *err
     struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
 
     if (fd < 0)
-        return viv_fail(err, VIV_SYSTEM, "socket: %m");
+        return viv_fail(err, VIV_UNAVAILABLE, "socket: %m");
     if (strlen(path) >= sizeof address.sun_path)
         return viv_fail(err, VIV_SYSTEM, "the executor's socket has too long a path");
     strcpy(address.sun_path, path);

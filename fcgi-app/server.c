@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/bytes.h"
+#include "common/descriptors.h"
 #include "common/io.h"
 #include "common/log.h"
 #include "fcgi-app/fastcgi.h"
@@ -35,19 +36,51 @@ static void serve(struct server *server, int connection) {
     fastcgi_free(request);
 }
 
-/* A lack of descriptors or memory passes; a connection that is gone matters to nobody. */
-static void pause_after_failure(struct server *server) {
-    const struct timespec pause = {.tv_nsec = 100 * VIV_MS};
+/* One line a second for all threads. */
+static void complain(struct server *server, int error) {
     viv_time now = viv_now(), last = server->complained;
-    int error = errno;
 
-    if (error == EINTR || error == ECONNABORTED || error == EAGAIN)
-        return;
-    /* One line a second for all threads. */
     if (now - last > VIV_SECOND &&
         atomic_compare_exchange_strong(&server->complained, &last, now))
         viv_log_failure(VIV_LOG_ERROR, "accept_failed", strerrordesc_np(error), NULL);
+}
+
+/* A lack of descriptors or memory passes; a connection that is gone matters to nobody. */
+static void pause_after_failure(struct server *server) {
+    const struct timespec pause = {.tv_nsec = 100 * VIV_MS};
+
+    if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN)
+        return;
+    complain(server, errno);
     nanosleep(&pause, NULL);
+}
+
+/* Where there is no descriptor for it, the connection gets the spare one, and so an answer:
+ * one at a time. Others wait for theirs in the socket's queue. */
+static int accept_connection(struct server *server) {
+    int connection = listener_accept(server->listener), spare;
+
+    if (connection >= 0 || (errno != EMFILE && errno != ENFILE))
+        return connection;
+    complain(server, errno);
+    spare = atomic_exchange(&server->spare, -1);
+    if (spare < 0) {
+        errno = EMFILE;
+        return -1;
+    }
+    close(spare);
+    return listener_accept(server->listener);
+}
+
+/* After a connection has been closed there is room for it again. */
+static void provide_spare(struct server *server) {
+    int none = -1;
+
+    if (server->spare >= 0)
+        return;
+    int spare = descriptors_spare();
+    if (spare >= 0 && !atomic_compare_exchange_strong(&server->spare, &none, spare))
+        close(spare);
 }
 
 /* Lets the next connection, or the end of the listening, wake one thread. */
@@ -65,7 +98,7 @@ static int next_connection(struct server *server) {
 
     if (epoll_wait(server->epoll, &event, 1, -1) <= 0)
         return -1;
-    int connection = listener_accept(server->listener);
+    int connection = accept_connection(server);
     if (connection < 0 && !server->stopping)
         pause_after_failure(server);
     arm(server, EPOLL_CTL_MOD);
@@ -81,6 +114,7 @@ static void *run_thread(void *context) {
         connection = next_connection(server);
         if (connection >= 0)
             serve(server, connection);
+        provide_spare(server);
     } while (connection >= 0 || !server->stopping);
     pthread_mutex_lock(&server->lock);
     server->running--;
@@ -94,6 +128,7 @@ static void server_init(struct server *server, struct app *app,
     pthread_condattr_t attributes;
 
     *server = (struct server){.app = app, .listener = listener, .epoll = -1};
+    server->spare = descriptors_spare();
     server->threads = viv_xcalloc(app->settings->threads, sizeof *server->threads);
     pthread_mutex_init(&server->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -115,6 +150,8 @@ static void release(struct server *server) {
     pthread_cond_destroy(&server->ended);
     pthread_mutex_destroy(&server->lock);
     free(server->threads);
+    if (server->spare >= 0)
+        close(server->spare);
     if (server->epoll >= 0)
         close(server->epoll);
 }

@@ -21,6 +21,8 @@ struct server {
     pthread_t *threads;
     size_t thread_count;
     _Atomic bool stopping;
+    _Atomic int
+        spare; /* given up for a connection when there is no other descriptor; -1 */
     _Atomic viv_time complained; /* of an accept(2) that failed */
     pthread_mutex_t lock;
     pthread_cond_t ended;

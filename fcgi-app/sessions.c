@@ -17,13 +17,17 @@ static struct entry *begin_session(struct sessions *sessions,
                                    struct viv_error *err) {
     uint64_t per_client = sessions->limits.max_sessions_per_client;
 
-    if (sessions->count >= sessions->limits.max_sessions)
-        return viv_fail_null(err, VIV_CAPACITY,
-                             "There is no room for another session, try again later");
-    if (per_client > 0 && session_table_count_of(sessions, visit->client) >= per_client)
-        return viv_fail_null(err, VIV_CAPACITY,
-                             "This client has %llu sessions, as many as it may have",
-                             (unsigned long long)per_client);
+    if (sessions->count >= sessions->limits.max_sessions) {
+        viv_refuse(err, VIV_CAPACITY, "max_sessions",
+                   "There is no room for another session, try again later");
+        return NULL;
+    }
+    if (per_client > 0 && session_table_count_of(sessions, visit->client) >= per_client) {
+        viv_refuse(err, VIV_CAPACITY, "max_sessions_per_client",
+                   "This client has %llu sessions, as many as it may have",
+                   (unsigned long long)per_client);
+        return NULL;
+    }
     struct entry *entry = session_table_insert(sessions, visit->id, visit->client);
     entry->state = STARTING;
     entry->created_wall_ms = viv_wall_ms();
@@ -81,8 +85,8 @@ static int wait_for_grant(struct sessions *sessions, struct waiter *waiter,
             return viv_fail(err, VIV_INTERRUPTED,
                             "The session was ended while this call waited for it");
         if (now >= deadline)
-            return viv_fail(err, VIV_BUSY,
-                            "The session is busy; this call waited its time");
+            return viv_refuse(err, VIV_BUSY, "max_queue_wait",
+                              "The session is busy; this call waited its time");
         viv_time until = now + GONE_INTERVAL;
         wait_until(sessions, waiter, until < deadline ? until : deadline);
         if (!waiter->granted && visitor_is_gone(sessions, visit) && !waiter->granted &&
@@ -98,9 +102,10 @@ static int queue_for(struct sessions *sessions, struct entry *entry,
     struct waiter waiter;
 
     if (entry->queued >= sessions->limits.max_queued)
-        return viv_fail(err, VIV_BUSY,
-                        "The session is busy, and as many calls wait for it as may: %llu",
-                        (unsigned long long)entry->queued);
+        return viv_refuse(
+            err, VIV_BUSY, "max_queued",
+            "The session is busy, and as many calls wait for it as may: %llu",
+            (unsigned long long)entry->queued);
     waiter_init(&waiter);
     TAILQ_INSERT_TAIL(&entry->queue, &waiter, link);
     entry->queued++;

@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
@@ -27,6 +29,7 @@
 #include "executor/launcher/tier_choice.h"
 #include "executor/seccomp/refusals.h"
 
+#define ACCEPT_PAUSE_MS 100
 #define BIT(capability) (UINT64_C(1) << (capability))
 
 struct keeper {
@@ -35,6 +38,8 @@ struct keeper {
     uid_t client; /* that may connect, besides root and our own user */
     int listening;
     int signals; /* signalfd */
+    int spare;   /* given up for a connection when there is no other descriptor, or -1 */
+    viv_time complained; /* of an accept(2) that failed */
     struct tier_choice choice;
     struct launcher_process launcher;
 };
@@ -74,13 +79,12 @@ static int block_signals(struct viv_error *err) {
 }
 
 /* Hands a new connection on, if it comes from one who may ask. */
-static void accept_client(const struct keeper *keeper) {
-    CLEANUP(close_fd) int fd = accept4(keeper->listening, NULL, NULL, SOCK_CLOEXEC);
+static void hand_on(const struct keeper *keeper, int fd) {
     struct ucred peer;
     socklen_t size = sizeof peer;
     char byte = 0;
 
-    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
         return;
     if (peer.uid != 0 && peer.uid != geteuid() && peer.uid != keeper->client) {
         viv_log(VIV_LOG_WARNING, "client_refused", "uid=%u", (unsigned)peer.uid);
@@ -89,6 +93,29 @@ static void accept_client(const struct keeper *keeper) {
     if (io_send_message(keeper->launcher.socket, &byte, 1, &fd, 1, NULL))
         viv_log_failure(VIV_LOG_WARNING, "client_dropped", "the launcher is too busy",
                         NULL);
+}
+
+/* A connection that nobody accepts would wake poll(2) again and again. */
+static void accept_client(struct keeper *keeper) {
+    const struct timespec pause = {.tv_nsec = ACCEPT_PAUSE_MS * VIV_MS};
+    int fd = accept4(keeper->listening, NULL, NULL, SOCK_CLOEXEC);
+
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+        close_and_clear(&keeper->spare);
+        fd = accept4(keeper->listening, NULL, NULL, SOCK_CLOEXEC);
+    }
+    if (fd >= 0) {
+        hand_on(keeper, fd);
+        close(fd);
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+        if (viv_now() - keeper->complained > VIV_SECOND) {
+            keeper->complained = viv_now();
+            viv_log_failure(VIV_LOG_ERROR, "accept_failed", strerrordesc_np(errno), NULL);
+        }
+        nanosleep(&pause, NULL);
+    }
+    if (keeper->spare < 0)
+        keeper->spare = descriptors_spare();
 }
 
 /* Whether a child has ended that must not. */
@@ -120,7 +147,7 @@ static bool listen_to_launcher(const struct keeper *keeper) {
 }
 
 /* Serves until a signal asks to stop (NULL) or a part has ended, which it returns. */
-static const char *serve(const struct keeper *keeper) {
+static const char *serve(struct keeper *keeper) {
     struct pollfd watched[] = {{keeper->signals, POLLIN, 0},
                                {keeper->listening, POLLIN, 0},
                                {keeper->launcher.socket, POLLIN, 0}};
@@ -213,6 +240,7 @@ int keeper_run(const struct settings *settings, int program,
                             .manager = manager,
                             .listening = -1,
                             .signals = -1,
+                            .spare = -1,
                             .choice = {.to_janitor = -1, .cgroups = cgroups_none()},
                             .launcher = {.socket = -1}};
     struct viv_error err;
@@ -223,6 +251,7 @@ int keeper_run(const struct settings *settings, int program,
     } else {
         tier_log(&keeper.choice);
         viv_log(VIV_LOG_INFO, "executor_started", "socket=%s", settings->executor_socket);
+        keeper.spare = descriptors_spare();
         const char *ended = serve(&keeper);
         service_notify_tell(manager, "STOPPING=1");
         viv_log_failure(ended ? VIV_LOG_ERROR : VIV_LOG_INFO, "executor_stops",

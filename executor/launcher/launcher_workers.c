@@ -3,6 +3,7 @@
  * The launcher's part in the life of workers: it has the zygote make them, and where they
  * have no PID namespace, it is their parent, which tells their supervisor how they ended.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -134,10 +135,20 @@ static void worker_made(struct launcher *launcher, struct managed_sandbox *manag
         kill(pid, SIGKILL);
 }
 
-/* The supervisor asks again after a pause. */
+/* Whether it is for want of something that there may be more of some time. */
+static bool is_shortage(int error) {
+    return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+/* The supervisor asks again after a pause. Who waits for a sandbox hears of a shortage now. */
 void launcher_refuse_worker(struct managed_sandbox *managed, int error) {
     const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
+    struct viv_error failure;
 
+    if (managed->sandbox.state == SANDBOX_STARTING && is_shortage(error)) {
+        viv_fail(&failure, VIV_CAPACITY, "no worker can be made: %s", strerror(error));
+        launcher_fail_waiting(managed->launcher, &failure);
+    }
     viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
                     (unsigned long long)managed->sandbox.number);
     io_send_message(managed->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);

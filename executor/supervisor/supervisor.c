@@ -115,8 +115,8 @@ static void deadline_passed(struct supervisor *self) {
 }
 
 static void look_at_disk(struct supervisor *self) {
-    const struct viv_error far_too_full = {VIV_CAPACITY,
-                                           "the session fills the disk of the host"};
+    const struct viv_error far_too_full = {
+        .code = VIV_CAPACITY, .message = "the session fills the disk of the host"};
 
     switch (disk_watch_look(&self->disk, self->call.phase == CALL_RUNNING)) {
     case DISK_HAS_ROOM:

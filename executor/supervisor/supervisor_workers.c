@@ -39,7 +39,8 @@ static void replace_stillborn(struct supervisor *self) {
     viv_log_failure(VIV_LOG_ERROR, "worker_not_started", text, NULL);
     worker_process_forget(&self->worker);
     if (++self->stillborn == STILLBORN_MAX)
-        supervisor_give_up(&(struct viv_error){VIV_SYSTEM, "no worker can be started"});
+        supervisor_give_up(&(struct viv_error){.code = VIV_SYSTEM,
+                                               .message = "no worker can be started"});
     self->retry_at = viv_after_ms(RETRY_MS);
 }
 

@@ -25,6 +25,7 @@
 #include "executor/worker_wire.h"
 
 #define PARENT_LIMIT_MS 10000
+#define WORKER_NICE     10
 
 /* The child is in the PID namespace already, by the fork. */
 static int join_namespaces(const int fds[NAMESPACE_COUNT], struct viv_error *err) {
@@ -127,6 +128,15 @@ static int enter_home(enum isolation_tier tier, struct viv_error *err) {
     return chdir(home) ? viv_fail(err, VIV_SYSTEM, "chdir %s: %m", home) : 0;
 }
 
+/* The services and the web server come before sessions, which cannot raise it again: where the
+ * kernel groups processes by nothing, or inside of one group (sched(7)). */
+static int give_way(struct viv_error *err) {
+    errno = 0;
+    if (nice(WORKER_NICE) == -1 && errno != 0)
+        return viv_fail(err, VIV_SYSTEM, "nice: %m");
+    return 0;
+}
+
 /* While a descriptor can still be sent. */
 static int offer_copies(struct viv_error *err) {
     char frame[FRAME_HEADER_SIZE];
@@ -145,9 +155,11 @@ static int confine(const struct worker_start *start, struct viv_error *err) {
     if (enter_session(tier, request, start->fds, err) || reset_signals(err) ||
         arrange_descriptors(start->fds, err))
         return -1;
+    /* Its own group of the scheduler, too, whatever the number of its threads: "autogroup" in
+     * sched(7). */
     setsid();
     umask(022);
-    if (enter_home(tier, err))
+    if (give_way(err) || enter_home(tier, err))
         return -1;
     if (tier == ISOLATION_MINIMAL ? confine_to_capabilities(0, err)
                                   : confine_capabilities(0, err))

@@ -184,7 +184,7 @@ def test_the_fields_of_a_request():
     shown = {name.split("=")[0] for cells in markdown.rows(text) if len(cells) == 2
              for name in markdown.names(cells[0])}
     function = markdown.read("fcgi-app/exchange.c").split("void exchange_log(")[1]
-    assert shown == set(re.findall(r"(\w+)=(?:%|1)", function))
+    assert shown == set(re.findall(r"(\w+)=(?:%|1|\")", function))
 
 
 # Times

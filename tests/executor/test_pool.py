@@ -11,7 +11,7 @@ import pytest
 from support import wires
 from support.executor import AS_IT_IS, Refused
 from support.must import only_root_can
-from support.together import at_once, eventually, in_background
+from support.together import at_once, eventually
 from support.wires import ACQUIRE, STATUS, request
 
 pytestmark = pytest.mark.tiers(AS_IT_IS, "confined")
@@ -184,18 +184,18 @@ def test_few_descriptors(start):
 
 @pytest.mark.tiers(AS_IT_IS)  # elsewhere each session has a user of its own, or all have one
 def test_few_processes(start):
-    """A worker that cannot be made now is made when there is room; the call waits for it."""
+    """Where no worker can be made a call is refused at once; it is made when there is room."""
     only_root_can("be a user that has no other process")
     # keeper, launcher, zygote, two for each sandbox, and one that is there while a worker is made
     executor = start(pool_size=0, user=54321, limits={resource.RLIMIT_NPROC: 3 + 2 * 3 + 1})
     taken = [executor.acquire() for _ in range(3)]
-    pending = in_background(executor.acquire)
-    eventually(lambda: "event=worker_not_made" in executor.messages())
-    assert not pending.done()
+    assert refusal(executor.acquire) == wires.CAPACITY
+    assert "event=worker_not_made" in executor.messages()
     for sandbox in taken:
         assert sandbox.call("6 * 7").value == "42"
     taken.pop().end()
-    sandbox = pending.result(60)
+    eventually(lambda: refusal(lambda: taken.append(executor.acquire())) is None)
+    sandbox = taken[-1]
     assert sandbox.call("6 * 7").value == "42"
     # the same for a sandbox that is there already, whose files wait for the next worker
     sandbox.call("open('kept', 'w').write('here')")

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The log speaks of requests, never of what was in them."""
 
+import json
+
 import pytest
 
-from support.client import fresh_id
+from support.client import exec_target, fresh_id
 from support.program import program
 from support.server import running
+from support.together import eventually, in_background
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,34 @@ def test_no_byte_of_a_request_or_of_code_makes_a_log_line(logged):
     log = logged.messages()
     assert "forged" not in log.replace("%20forged", "")
     assert all(character.isprintable() or character in "\n\t" for character in log)
+
+
+def limits_of(instance):
+    """The limits that the log names in lines of requests."""
+    lines = [line for line in instance.messages().splitlines() if " event=request " in line]
+    return [field.removeprefix("limit=") for line in lines for field in line.split()
+            if field.startswith("limit=")]
+
+
+def test_a_refusal_names_its_limit(start):
+    instance = start(rate_limit=3, max_sessions=2, max_sessions_per_client=1, max_queued=0,
+                     trusted_proxies="127.0.0.1", pool_size=1, preload="none")
+    call = json.dumps({"code": "import time; time.sleep(3)"}).encode()
+
+    def post(name, address):
+        return instance.client.request(
+            "POST", exec_target(name), call,
+            {"Content-Type": "application/json", "X-Forwarded-For": address})
+
+    running_call = in_background(lambda: post("a", "192.0.2.1"))
+    eventually(lambda: instance.client.sessions())
+    statuses = [post("a", "192.0.2.1").status, post("b", "192.0.2.1").status]
+    assert post("c", "192.0.2.2").status == 200
+    statuses += [post("d", "192.0.2.3").status]
+    assert running_call.result(30).status == 200
+    statuses += [post("a", "192.0.2.1").status, post("a", "192.0.2.1").status]
+    assert statuses == [409, 503, 503, 200, 429]
+    # a line is written after its answer
+    eventually(lambda: len(limits_of(instance)) == 4)
+    assert sorted(limits_of(instance)) == [
+        "max_queued", "max_sessions", "max_sessions_per_client", "rate_limit"]

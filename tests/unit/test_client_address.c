@@ -19,11 +19,21 @@ static void a_peer_that_is_not_trusted_is_the_client(void **state) {
     assert_client("", "192.0.2.1", NULL, "192.0.2.1");
     assert_client("", "192.0.2.1", "198.51.100.7", "192.0.2.1");
     assert_client("10.0.0.0/8", "192.0.2.1", "198.51.100.7", "192.0.2.1");
-    assert_client("", "2001:DB8:0:0::1", NULL, "2001:db8::1");
+    assert_client("", "2001:DB8:0:0::1", NULL, "2001:db8::");
     assert_client("", "::ffff:192.0.2.1", NULL, "192.0.2.1");
     assert_client("", NULL, "198.51.100.7", "unknown");
     assert_client("", "", NULL, "unknown");
     assert_client("", "unix:", NULL, "unknown");
+}
+
+static void of_ipv6_the_network_counts(void **state) {
+    (void)state;
+    assert_client("", "2001:db8:1:2:3:4:5:6", NULL, "2001:db8:1:2::");
+    assert_client("", "2001:db8:1:2:ffff::", NULL, "2001:db8:1:2::");
+    assert_client("", "2001:db8:1:3::6", NULL, "2001:db8:1:3::");
+    /* Whom to believe is asked of whole addresses. */
+    assert_client("2001:db8::1", "2001:db8::2", "198.51.100.7", "2001:db8::");
+    assert_client("2001:db8::1", "2001:db8::1", "198.51.100.7", "198.51.100.7");
 }
 
 static void a_trusted_peer_says_who_is(void **state) {
@@ -31,7 +41,7 @@ static void a_trusted_peer_says_who_is(void **state) {
     assert_client("192.0.2.1", "192.0.2.1", "198.51.100.7", "198.51.100.7");
     assert_client("192.0.2.1", "192.0.2.1", NULL, "192.0.2.1");
     assert_client("192.0.2.1", "192.0.2.1", "", "192.0.2.1");
-    assert_client("::1", "::1", "2001:db8::9", "2001:db8::9");
+    assert_client("::1", "::1", "2001:db8::9", "2001:db8::");
     assert_client("192.0.2.0/24", "::ffff:192.0.2.200", "198.51.100.7", "198.51.100.7");
 }
 
@@ -51,19 +61,18 @@ static void the_rightmost_entry_that_is_not_trusted_counts(void **state) {
 static void ports_and_brackets_are_no_part_of_an_address(void **state) {
     (void)state;
     assert_client("::1", "::1", "198.51.100.7:4711", "198.51.100.7");
-    assert_client("::1", "::1", "[2001:db8::9]:4711", "2001:db8::9");
-    assert_client("::1", "::1", "[2001:db8::9]", "2001:db8::9");
-    assert_client("::1", "::1", "[2001:db8::9", "::1");
+    assert_client("::1", "::1", "[2001:db8::9]:4711", "2001:db8::");
+    assert_client("::1", "::1", "[2001:db8::9]", "2001:db8::");
+    assert_client("::1", "::1", "[2001:db8::9", "::");
 }
 
 static void prefixes_count_in_bits(void **state) {
     (void)state;
     assert_client("192.0.2.128/25", "192.0.2.127", "198.51.100.7", "192.0.2.127");
     assert_client("192.0.2.128/25", "192.0.2.129", "198.51.100.7", "198.51.100.7");
-    assert_client("0.0.0.0/0", "203.0.113.1", "2001:db8::1", "2001:db8::1");
+    assert_client("0.0.0.0/0", "203.0.113.1", "2001:db8::1", "2001:db8::");
     assert_client("2001:db8::/33", "2001:db8:7fff::1", "198.51.100.7", "198.51.100.7");
-    assert_client("2001:db8::/33", "2001:db8:8000::1", "198.51.100.7",
-                  "2001:db8:8000::1");
+    assert_client("2001:db8::/33", "2001:db8:8000::1", "198.51.100.7", "2001:db8:8000::");
 }
 
 static void malformed_networks_are_refused(void **state) {
@@ -84,6 +93,7 @@ static void malformed_networks_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_peer_that_is_not_trusted_is_the_client),
+        cmocka_unit_test(of_ipv6_the_network_counts),
         cmocka_unit_test(a_trusted_peer_says_who_is),
         cmocka_unit_test(the_rightmost_entry_that_is_not_trusted_counts),
         cmocka_unit_test(ports_and_brackets_are_no_part_of_an_address),

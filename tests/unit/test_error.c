@@ -35,9 +35,23 @@ static void cuts_long_messages(void **state) {
     assert_int_equal(strlen(err.message), VIV_ERROR_MESSAGE_MAX - 1);
 }
 
+static void a_limit_is_named_until_the_next_failure(void **state) {
+    struct viv_error err;
+
+    (void)state;
+    assert_int_equal(viv_refuse(&err, VIV_CAPACITY, "max_sessions", "%d are enough", 2),
+                     -1);
+    assert_int_equal(err.code, VIV_CAPACITY);
+    assert_string_equal(err.message, "2 are enough");
+    assert_string_equal(err.limit, "max_sessions");
+    viv_fail(&err, VIV_SYSTEM, "another one");
+    assert_null(err.limit);
+}
+
 static void works_without_a_place(void **state) {
     (void)state;
     assert_int_equal(viv_fail(NULL, VIV_SYSTEM, "nobody listens"), -1);
+    assert_int_equal(viv_refuse(NULL, VIV_BUSY, "max_queued", "nobody listens"), -1);
     assert_null(viv_fail_null(NULL, VIV_SYSTEM, "nobody listens"));
 }
 
@@ -46,6 +60,7 @@ int main(void) {
         cmocka_unit_test(fills_and_returns),
         cmocka_unit_test(knows_errno),
         cmocka_unit_test(cuts_long_messages),
+        cmocka_unit_test(a_limit_is_named_until_the_next_failure),
         cmocka_unit_test(works_without_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

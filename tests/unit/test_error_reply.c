@@ -20,7 +20,7 @@ static void set_up(struct fixture *fixture, enum http_method method) {
 
 static void reply(struct fixture *fixture, enum viv_code code,
                   const struct validation_details *details) {
-    struct viv_error err = {code, "what \"went\" wrong"};
+    struct viv_error err = {.code = code, .message = "what \"went\" wrong"};
 
     set_up(fixture, HTTP_POST);
     error_reply(&fixture->exchange, &err, details);
@@ -97,7 +97,7 @@ static void details_are_told(void **state) {
 }
 
 static void head_and_options_have_no_body(void **state) {
-    struct viv_error err = {VIV_NOT_FOUND, "nothing here"};
+    struct viv_error err = {.code = VIV_NOT_FOUND, .message = "nothing here"};
     size_t size = 0;
 
     (void)state;
@@ -115,7 +115,7 @@ static void head_and_options_have_no_body(void **state) {
 
 static void what_was_set_before_stays(void **state) {
     struct fixture fixture;
-    struct viv_error err = {VIV_RATE_LIMIT, "too fast"};
+    struct viv_error err = {.code = VIV_RATE_LIMIT, .message = "too fast"};
 
     (void)state;
     set_up(&fixture, HTTP_POST);
@@ -131,7 +131,7 @@ static void what_was_set_before_stays(void **state) {
 
 static void a_client_that_leaves_is_noticed(void **state) {
     struct fixture fixture;
-    struct viv_error err = {VIV_BUSY, "busy"};
+    struct viv_error err = {.code = VIV_BUSY, .message = "busy"};
 
     (void)state;
     set_up(&fixture, HTTP_POST);

@@ -65,7 +65,7 @@ static void without_an_executor_there_is_no_session(void **state) {
     fixture->fake.refusal = VIV_CAPACITY;
     expect_error(fixture, "a", "print", 503, "capacity", true);
     fixture->fake.refusal = VIV_SYSTEM;
-    expect_error(fixture, "a", "print", 500, "system", false);
+    expect_error(fixture, "a", "print", 503, "system", true);
     fixture->app.executor.path = "/nonexistent";
     expect_error(fixture, "a", "print", 503, "system", true);
     assert_int_equal(sessions_count(fixture->app.sessions), 1);

@@ -51,7 +51,7 @@ static void run_request(struct fixture *fixture) {
     fixture->call.sequence++;
     fixture->call.number++;
     call_result_clear(&fixture->result);
-    fixture->err = (struct viv_error){VIV_OK, ""};
+    fixture->err = (struct viv_error){.code = VIV_OK, .message = ""};
     assert_int_equal(sandbox_call_send(&fixture->call, &fixture->request, &fixture->err),
                      0);
     sandbox_call_receive(&fixture->call, &fixture->result, &fixture->err);

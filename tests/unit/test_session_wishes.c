@@ -162,7 +162,7 @@ struct visitor {
 
 static void *visit(void *context) {
     struct visitor *visitor = context;
-    struct viv_error err = {VIV_OK, ""};
+    struct viv_error err = {.code = VIV_OK, .message = ""};
     struct session *session = enter(visitor->sessions, &err);
 
     visitor->code = err.code;

@@ -32,7 +32,7 @@ static void visit_once(struct sessions *sessions, const char *id) {
 
 #define assert_no_entry(sessions, id, expected)                                          \
     do {                                                                                 \
-        struct viv_error entry_err = {VIV_OK, ""};                                       \
+        struct viv_error entry_err = {.code = VIV_OK, .message = ""};                    \
         assert_null(enter(sessions, id, &entry_err));                                    \
         assert_int_equal(entry_err.code, expected);                                      \
     } while (0)
@@ -125,7 +125,7 @@ static void *visit_in_thread(void *context) {
     struct visitor *visitor = context;
     const struct session_visit visit = {
         .id = "a", .client = "192.0.2.1", .gone = visitor->ask_gone, .context = visitor};
-    struct viv_error err = {VIV_OK, ""};
+    struct viv_error err = {.code = VIV_OK, .message = ""};
     struct session *session = sessions_enter(visitor->sessions, &visit, &err);
 
     visitor->code = err.code;
