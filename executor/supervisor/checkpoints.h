@@ -31,14 +31,15 @@ struct checkpoints {
     viv_time due;                 /* VIV_TIME_NEVER: none is */
     uint32_t look;                /* number of the last question to the launcher */
     bool looking;                 /* its answer counts */
-    /* While the worker is WORKER_COPYING: */
+    /* While the worker is WORKER_COPYING, and was looked at: */
     struct parked_copy coming; /* with a pid when it has parked */
     uint32_t sequence;         /* of the last CHECKPOINT */
     bool armed;                /* the clone is let through, once */
     bool expected;             /* it was: a new process will park */
     bool copied;               /* the worker has said so */
     viv_time limit;
-    unsigned refused; /* system calls that asked in vain, since a call or copy began */
+    unsigned refused;  /* system calls that asked in vain, since a call or copy began */
+    unsigned restores; /* since a call began */
 };
 
 void checkpoints_init(struct checkpoints *checkpoints, const struct settings *settings,

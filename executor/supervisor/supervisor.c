@@ -133,7 +133,16 @@ static void look_at_disk(struct supervisor *self) {
 
 /* ---- the loop ---- */
 
-enum { LAUNCHER, CLIENT, WORKER, WORKER_OUT, WORKER_ERR, NOTIFICATIONS, WATCHED_COUNT };
+enum {
+    LAUNCHER,
+    CLIENT,
+    WORKER_END, /* before what it has sent until then */
+    WORKER,
+    WORKER_OUT,
+    WORKER_ERR,
+    NOTIFICATIONS,
+    WATCHED_COUNT
+};
 
 static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_COUNT]) {
     /* A new client waits for the end of a call that is not its own. */
@@ -144,6 +153,7 @@ static void watch(const struct supervisor *self, struct pollfd watched[WATCHED_C
         client |= POLLOUT;
     watched[LAUNCHER] = (struct pollfd){self->own.control, POLLIN, 0};
     watched[CLIENT] = (struct pollfd){self->client.fd, client, 0};
+    watched[WORKER_END] = (struct pollfd){self->worker.pidfd, POLLIN, 0};
     watched[WORKER] = (struct pollfd){self->worker.channel, POLLIN, 0};
     /* What one says that does not become ready is for the log. */
     bool is_ready = self->worker.state != WORKER_STARTING;
@@ -170,6 +180,8 @@ static void handle(struct supervisor *self, const struct pollfd watched[WATCHED_
             output_pump(&self->worker, stream, &self->call, &self->client);
     if (watched[WORKER].revents)
         supervisor_read_worker(self);
+    else if (watched[WORKER_END].revents)
+        supervisor_worker_hung_up(self); /* a process of its own holds the channel */
     else if (watched[CLIENT].revents & POLLIN)
         supervisor_read_client(self);
     else if (watched[CLIENT].revents & (POLLHUP | POLLERR))

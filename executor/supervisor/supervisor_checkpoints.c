@@ -19,6 +19,7 @@
 #define COPY_LIMIT_MS    5000 /* some milliseconds, on a machine that is not busy */
 #define RESTORE_LIMIT_MS 5000
 #define REFUSED_MAX      1000 /* then who asks has to wait for the next call */
+#define RESTORES_MAX     5    /* without a call in between */
 
 /* ---- is one due, and can it be made? ---- */
 
@@ -52,10 +53,19 @@ void supervisor_session_is_busy(struct supervisor *self) {
 
     checkpoints->due = VIV_TIME_NEVER;
     checkpoints->looking = false;
-    checkpoints->refused = 0;
+    checkpoints->refused = checkpoints->restores = 0;
     self->call.checkpoint =
         checkpoints_have(&checkpoints->parked) ? checkpoints->parked.number : 0;
     self->call.skipped = checkpoints->skipped;
+}
+
+static void begin_look(struct supervisor *self) {
+    struct checkpoints *checkpoints = &self->checkpoints;
+
+    checkpoints->looking = true;
+    if (++checkpoints->look == 0)
+        checkpoints->look = 1;
+    ask_launcher(self, checkpoints->look);
 }
 
 void supervisor_checkpoint_is_due(struct supervisor *self) {
@@ -65,10 +75,7 @@ void supervisor_checkpoint_is_due(struct supervisor *self) {
     if (checkpoints->state == 0 || (checkpoints_have(&checkpoints->parked) &&
                                     checkpoints->parked.number == checkpoints->state))
         return; /* nothing has run in it, or nothing since */
-    checkpoints->looking = true;
-    if (++checkpoints->look == 0)
-        checkpoints->look = 1;
-    ask_launcher(self, checkpoints->look);
+    begin_look(self);
 }
 
 static void begin_copy(struct supervisor *self) {
@@ -102,17 +109,30 @@ static enum session_skipped reason_of(const struct checkpoints *checkpoints,
     return reasons[look->verdict];
 }
 
+/* The worker goes on without a new one. */
+static void leave_copy(struct supervisor *self, enum session_skipped reason) {
+    struct checkpoints *checkpoints = &self->checkpoints;
+
+    checkpoints->armed = checkpoints->expected = checkpoints->looking = false;
+    checkpoints_drop(&checkpoints->coming);
+    checkpoints->skipped = reason;
+    self->worker.state = WORKER_IDLE;
+    if (self->call.phase == CALL_WAITING)
+        supervisor_start_call(self);
+}
+
 void supervisor_worker_was_looked_at(struct supervisor *self,
                                      const struct control_look *look) {
     struct checkpoints *checkpoints = &self->checkpoints;
 
-    if (!checkpoints->looking || look->number != checkpoints->look ||
-        self->worker.state != WORKER_IDLE)
+    if (!checkpoints->looking || look->number != checkpoints->look)
         return; /* a call has begun meanwhile */
     checkpoints->looking = false;
     checkpoints->skipped = reason_of(checkpoints, look);
     if (checkpoints->skipped == SESSION_NOT_SKIPPED)
         begin_copy(self);
+    else if (self->worker.state == WORKER_COPYING)
+        leave_copy(self, checkpoints->skipped);
 }
 
 /* ---- while it is made ---- */
@@ -128,37 +148,29 @@ static void end_copy(struct supervisor *self) {
         supervisor_start_call(self);
 }
 
-/* The kernel has not let it be made. */
-static void fail_copy(struct supervisor *self) {
-    struct checkpoints *checkpoints = &self->checkpoints;
-
-    checkpoints->armed = checkpoints->expected = false;
-    checkpoints->skipped = SESSION_NOT_COPIED;
-    self->worker.state = WORKER_IDLE;
-    if (self->call.phase == CALL_WAITING)
-        supervisor_start_call(self);
-}
-
 void supervisor_worker_was_copied(struct supervisor *self, const struct frame *frame) {
     struct checkpoints *checkpoints = &self->checkpoints;
 
     if (frame->type != WORKER_COPIED || frame->sequence != checkpoints->sequence ||
-        frame->payload.size != WORKER_COPIED_SIZE || checkpoints->copied ||
-        frame_reader_pending(&self->worker.reader) > 0) {
+        frame->payload.size != WORKER_COPIED_SIZE || checkpoints->looking ||
+        checkpoints->copied || frame_reader_pending(&self->worker.reader) > 0) {
         supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
         return;
     }
     checkpoints->copied = true;
     if (frame->payload.data[0] == 0)
-        fail_copy(self);
+        leave_copy(self, SESSION_NOT_COPIED); /* so says the kernel, or who lies */
     else if (checkpoints->coming.pid > 0)
         end_copy(self);
 }
 
-/* The code in the worker's memory is not ours any more, or the machine stands still: no
- * copy of this worker is one to go on from. */
+/* A launcher that is late costs a checkpoint. When it is the worker, the code in its memory
+ * is not ours any more, or the machine stands still: no copy of it is one to go on from. */
 void supervisor_copy_is_overdue(struct supervisor *self) {
-    supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
+    if (self->checkpoints.looking)
+        leave_copy(self, SESSION_NOT_COPIED);
+    else
+        supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
 }
 
 /* A new process: our child, and not a thread. */
@@ -187,9 +199,10 @@ static bool take_copy(struct supervisor *self, const struct notification *parkin
     return true;
 }
 
-/* Before Linux 5.19 a signal starts the call of a parked process again. */
+/* Before Linux 5.19 a signal starts the call of a parked process again. The number of one
+ * that has ended may be another's by now. */
 static bool parks_again(struct parked_copy *copy, const struct notification *parking) {
-    if (copy->pid == 0 || copy->pid != parking->pid)
+    if (copy->pid != parking->pid || !checkpoints_have(copy))
         return false;
     copy->id = parking->id;
     return true;
@@ -255,7 +268,9 @@ bool supervisor_restore_worker(struct supervisor *self) {
     struct viv_error err;
 
     settle_copy(self);
-    if (!checkpoints_have(&checkpoints->parked)) {
+    /* One that ends as often as it is woken would be woken for ever. */
+    if (++checkpoints->restores > RESTORES_MAX ||
+        !checkpoints_have(&checkpoints->parked)) {
         checkpoints_drop(&checkpoints->parked);
         return false;
     }
@@ -275,6 +290,9 @@ bool supervisor_restore_worker(struct supervisor *self) {
 }
 
 void supervisor_copy_again(struct supervisor *self) {
-    self->checkpoints.skipped = SESSION_NOT_SKIPPED;
-    begin_copy(self);
+    /* What the lost worker has left behind is ended by the look. */
+    self->checkpoints.copied = false;
+    self->checkpoints.limit = viv_after_ms(COPY_LIMIT_MS);
+    self->worker.state = WORKER_COPYING;
+    begin_look(self);
 }

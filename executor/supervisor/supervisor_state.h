@@ -52,6 +52,9 @@ void supervisor_ask_for_worker(struct supervisor *self);
 /* Takes what has come from the worker. */
 void supervisor_read_worker(struct supervisor *self);
 
+/* The worker's channel, or its process, has ended. */
+void supervisor_worker_hung_up(struct supervisor *self);
+
 /* Ends the worker, and the call that it ran with `outcome`; goes on from a checkpoint, or asks
  * for another one. */
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome);

@@ -77,6 +77,8 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
         supervisor_copy_again(self);
         return;
     }
+    if (self->checkpoints.on)
+        worker_process_end_all(); /* processes that were to become copies and did not */
     worker_process_forget(&self->worker);
     supervisor_ask_for_worker(self);
 }
@@ -125,7 +127,7 @@ static void take_ready(struct supervisor *self, const struct frame *frame) {
 }
 
 /* The end of the channel comes with the end of the process, or a little before it. */
-static void worker_hung_up(struct supervisor *self) {
+void supervisor_worker_hung_up(struct supervisor *self) {
     bool ended = worker_process_has_ended(&self->worker, viv_after_ms(EXIT_LIMIT_MS));
 
     if (self->worker.state == WORKER_STARTING)
@@ -144,7 +146,7 @@ static void take_listener(struct supervisor *self) {
     struct viv_error err;
 
     if (worker_process_take_listener(&self->worker, &err) && err.code != VIV_UNAVAILABLE)
-        worker_hung_up(self);
+        supervisor_worker_hung_up(self);
 }
 
 void supervisor_read_worker(struct supervisor *self) {
@@ -156,7 +158,7 @@ void supervisor_read_worker(struct supervisor *self) {
     int got = frame_reader_fill(&self->worker.reader, self->worker.channel, NULL);
 
     if (got < 0) {
-        worker_hung_up(self);
+        supervisor_worker_hung_up(self);
         return;
     }
     int result = frame_reader_next(&self->worker.reader, &frame, NULL);

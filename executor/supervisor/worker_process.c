@@ -218,6 +218,12 @@ static struct worker_end end_of(int status) {
     };
 }
 
+void worker_process_end_all(void) {
+    kill(-1, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        ;
+}
+
 static void end_children(struct worker_process *worker, struct worker_end *end) {
     int status;
 
@@ -233,9 +239,7 @@ static void end_children(struct worker_process *worker, struct worker_end *end) 
     } else {
         /* It never became ready, so its number is not known; it is the only other
          * process. */
-        kill(-1, SIGKILL);
-        while (waitpid(-1, &status, 0) > 0 || errno == EINTR)
-            ;
+        worker_process_end_all();
     }
 }
 

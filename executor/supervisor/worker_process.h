@@ -87,6 +87,9 @@ int worker_process_copy(struct worker_process *worker, uint32_t sequence,
 int worker_process_restore(struct worker_process *worker, pid_t pid, uint64_t id,
                            uint32_t sequence, viv_time deadline, struct viv_error *err);
 
+/* Kills and reaps all other processes of our PID namespace, of which we are PID 1. */
+void worker_process_end_all(void);
+
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);
 

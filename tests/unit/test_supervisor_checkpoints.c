@@ -191,6 +191,7 @@ static int body_goes_back(void) {
     REQUIRE(self->checkpoints.parked.pid == 0);
     /* Ten times: the one that goes on is as good as the one before. */
     for (int generation = 0; generation < 10; generation++) {
+        supervisor_session_is_busy(self);
         make_checkpoint(&bench);
         lose_worker(self);
         REQUIRE(supervisor_restore_worker(self));
@@ -203,6 +204,29 @@ static int body_goes_back(void) {
 static void goes_back_to_the_copy(void **state) {
     (void)state;
     in_pid_namespace(body_goes_back);
+}
+
+static int body_without_calls(void) {
+    struct bench bench;
+    struct supervisor *self = &bench.self;
+
+    begin(&bench, false);
+    for (int restored = 0; restored < 5; restored++) {
+        make_checkpoint(&bench);
+        lose_worker(self);
+        REQUIRE(supervisor_restore_worker(self));
+    }
+    make_checkpoint(&bench);
+    lose_worker(self);
+    REQUIRE(!supervisor_restore_worker(self));
+    worker_process_end_all();
+    require_children(self, 0);
+    return 0;
+}
+
+static void one_that_always_ends_is_not_woken_for_ever(void **state) {
+    (void)state;
+    in_pid_namespace(body_without_calls);
 }
 
 static int body_older_copy(void) {
@@ -318,6 +342,7 @@ static void a_thread_that_asks_without_end_gets_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goes_back_to_the_copy),
+        cmocka_unit_test(one_that_always_ends_is_not_woken_for_ever),
         cmocka_unit_test(an_older_copy_is_told_as_a_loss),
         cmocka_unit_test(a_look_from_before_a_call_does_not_count),
         cmocka_unit_test(a_worker_that_dies_meanwhile_is_restored_from_the_older_copy),

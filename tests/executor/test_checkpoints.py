@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Sessions that attack their own checkpoints: what is answered is true, and nothing is left.
+
+The copy of a worker is made by code in the worker's memory, which the session can change. So
+these sessions change the function by which that code makes its system calls.
+"""
+
+import os
+import platform
+import signal
+import time
+
+import pytest
+
+from support.must import few_can, not_with_slots
+from support.program import program
+from support.together import eventually
+from support.wires import CRASHED, RAN
+
+CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+LIMIT = 30  # seconds, for what is done after five on a machine that is not busy
+
+# syscall(3) as it is, but that errors are returned as the kernel does
+REAL = "4889f8 4889f7 4889d6 4889ca 4d89c2 4d89c8 4c8b4c2408 0f05 c3"
+# what replaces it: `cmp edi, NUMBER; jne REAL`, and then
+NO_CLONE = "83ff38 7506 b839300000 c3" + REAL  # mov eax, 12345; ret
+NO_PARKING = "83ff6e 7502 ebfe" + REAL  # jmp to itself
+DEAD_ON_WAKING = "81ff80000000 7502 0f0b" + REAL  # rt_sigtimedwait: ud2
+MUTE_ON_WAKING = "81ff80000000 7502 ebfe" + REAL
+MILLISECOND = 1000000
+
+
+PATCH = program("""
+    import ctypes
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    def patch(code):
+        code = bytes.fromhex(code)
+        page = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x22, -1, ctypes.c_long(0))
+        ctypes.memmove(page, code, len(code))
+        there = ctypes.cast(libc.syscall, ctypes.c_void_p).value
+        assert libc.mprotect(ctypes.c_void_p(there & ~4095), ctypes.c_size_t(8192), 7) == 0
+        jump = b'\\x48\\xb8' + page.to_bytes(8, 'little') + b'\\xff\\xe0'
+        ctypes.memmove(there, jump, len(jump))
+""") + "\n"
+
+
+def _lying(child, parent):
+    """Code by which the clone is made and said to have failed, after a sleep of `parent` ns.
+
+    The new process sleeps for `child` ns and then asks to be parked until it is.
+    """
+    clone, park, other, times = 16, 80, 160, 256
+
+    def nanosleep(at, which):
+        """The call, at that place; `lea rdi` counts from its own end."""
+        to = times + 16 * which - at - 12
+        return (bytes.fromhex("b823000000 488d3d") + to.to_bytes(4, "little", signed=True)
+                + bytes.fromhex("31f6 0f05"))
+
+    code = bytearray(times + 32)
+
+    def put(place, *parts):
+        for part in parts:
+            piece = part(place) if callable(part) else bytes.fromhex(part)
+            code[place:place + len(piece)] = piece
+            place += len(piece)
+
+    # cmp edi, clone; je; cmp edi, getppid; je; jmp
+    put(0, "83ff38 740b 83ff6e 7446 e991000000")
+    put(clone, REAL[:-3], "85c0 7501 c3", lambda at: nanosleep(at, 1), "b8ffffffff c3")
+    put(park, "5356 4889f3", lambda at: nanosleep(at, 0),
+        "b86e000000 4889df 0f05 85c0 75f2 5e5b c3")
+    put(other, REAL)
+    put(times, (bytes(8) + child.to_bytes(8, "little")).hex(),
+        (bytes(8) + parent.to_bytes(8, "little")).hex())
+    return code.hex()
+
+
+@pytest.fixture(name="sandbox")
+def _sandbox(start):
+    not_with_slots("without a PID namespace no checkpoints are made")
+    if platform.machine() != "x86_64":
+        few_can("the attacking code is for x86-64")
+    executor = start(pool_size=1, checkpoint_delay="10ms")
+    sandbox = executor.acquire()
+    sandbox.pid1 = sandbox.supervisor()
+    yield sandbox
+    inside = [*_inside(sandbox), sandbox.pid1]
+    sandbox.end()
+    eventually(lambda: not any(each.alive() for each in inside))
+
+
+def _inside(sandbox):
+    """The processes of its session beside PID 1, zombies too."""
+    return [each for each in sandbox.executor.tree() if each.parent == sandbox.pid1.pid]
+
+
+def _parked(sandbox):
+    return [each for each in _inside(sandbox) if each.parked()]
+
+
+def _rest(sandbox):
+    """Wait until a copy has stayed for a while; which it is."""
+    seen = [None]
+
+    def stays():
+        time.sleep(0.2)
+        inside, parked = _inside(sandbox), _parked(sandbox)
+        before, seen[0] = seen[0], parked[0].pid if parked else None
+        return len(inside) == 2 and len(parked) == 1 and before == parked[0].pid
+
+    eventually(stays, within=LIMIT)
+    return _parked(sandbox)[0]
+
+
+def _soon(sandbox, code):
+    """A call that is answered in time."""
+    began = time.monotonic()
+    answer = sandbox.call(code)
+    assert time.monotonic() - began < LIMIT
+    return answer
+
+
+def _copied_then(sandbox, code):
+    """Let it have a checkpoint in which x is ["first"], and run that in the next call."""
+    sandbox.call("x = ['first']")
+    kept = sandbox.channel.sequence
+    _rest(sandbox)
+    sandbox.call(PATCH + "x.append('second')\n" + f"patch('{code}')")
+    time.sleep(0.3)
+    return kept
+
+
+@pytest.mark.parametrize("code", (NO_CLONE, NO_PARKING), ids=("not made", "does not park"))
+def test_a_copy_that_is_said_to_be_made(sandbox, code):
+    kept = _copied_then(sandbox, code)
+    answer = _soon(sandbox, "x")
+    assert (answer.outcome, answer.value.replace(" ", "")) == (RAN, '["first"]')
+    assert (answer.lost, answer.restored_to) == (True, kept)
+    _rest(sandbox)
+    assert sandbox.call("x").restored_to == 0
+
+
+@pytest.mark.parametrize("code", (MUTE_ON_WAKING, DEAD_ON_WAKING), ids=("mute", "dead"))
+def test_a_copy_that_is_of_no_use(sandbox, code):
+    _copied_then(sandbox, code)
+    _rest(sandbox)
+    answer = _soon(sandbox, CRASH)
+    assert (answer.outcome, answer.lost, answer.restored_to) == (CRASHED, True, 0)
+    assert sandbox.call("'x' in globals()").value == "false"
+    _rest(sandbox)
+
+
+def test_copies_that_are_denied_leave_nothing(sandbox):
+    sandbox.call(PATCH + f"patch('{_lying(0, 50 * MILLISECOND)}')")
+    time.sleep(0.5)
+    before = len(sandbox.pid1.descriptors())
+    for _ in range(5):
+        answer = sandbox.call("0")
+        assert (answer.checkpoint, answer.lost) == (0, False) and answer.skipped != 0
+        time.sleep(0.3)
+        assert len(_inside(sandbox)) == 1
+    assert len(sandbox.pid1.descriptors()) == before
+
+
+def test_a_process_that_waits_to_pass_for_a_copy(sandbox):
+    """It is not there any more when the restored worker is copied."""
+    kept = _copied_then(sandbox, _lying(100 * MILLISECOND, 0))
+    eventually(lambda: len(_inside(sandbox)) == 3, within=LIMIT)
+    answer = sandbox.call(CRASH)
+    assert (answer.outcome, answer.lost, answer.restored_to) == (CRASHED, True, kept)
+    for _ in range(5):
+        answer = sandbox.call("print(x)\n" + CRASH)
+        assert (answer.out, answer.lost, answer.restored_to) == ("['first']\n", False, kept)
+    _rest(sandbox)
+
+
+def test_workers_killed_from_outside_many_times(sandbox):
+    """Nothing is left of any of them, nor of the copies."""
+    sandbox.call("x = 1")
+    kept = sandbox.channel.sequence
+    _rest(sandbox)
+    before = len(sandbox.pid1.descriptors())
+    for _ in range(10):
+        live = next(each for each in _inside(sandbox) if not each.parked())
+        os.kill(live.pid, signal.SIGKILL)
+        eventually(lambda gone=live: not gone.alive())
+        answer = sandbox.call("x")
+        assert (answer.value, answer.lost, answer.restored_to) == ("1", False, kept)
+        kept = sandbox.channel.sequence
+        _rest(sandbox)
+    assert len(sandbox.pid1.descriptors()) == before
