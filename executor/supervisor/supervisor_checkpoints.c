@@ -37,10 +37,9 @@ static void ask_launcher(struct supervisor *self, uint32_t number) {
 }
 
 void supervisor_worker_is_fresh(struct supervisor *self) {
-    if (!self->checkpoints.on)
-        return;
     self->checkpoints.state = 0;
-    ask_launcher(self, 0);
+    if (self->checkpoints.on)
+        ask_launcher(self, 0);
 }
 
 void supervisor_session_is_idle(struct supervisor *self) {

@@ -59,6 +59,7 @@ static bool was_killed_for_memory(struct supervisor *self) {
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome) {
     struct session_done done = {.outcome = outcome};
     bool was_running = self->worker.state == WORKER_RUNNING;
+    bool was_fresh = !was_running && self->checkpoints.state == 0;
     struct worker_end end;
     struct viv_error err;
 
@@ -69,8 +70,10 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
     done.signal = (uint8_t)end.signal;
     done.status = (uint8_t)end.status;
     bool restored = supervisor_restore_worker(self);
-    if (!restored)
+    if (!restored && !was_fresh) {
         self->variables_lost = true;
+        self->restored_to = 0;
+    }
     if (was_running)
         supervisor_finish_call(self, &done, (struct slice){0});
     if (restored) {

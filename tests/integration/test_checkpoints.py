@@ -9,9 +9,10 @@ import time
 import pytest
 from support.client import fresh_id
 from support.must import not_with_slots
+from support.processes import everything
 from support.program import program
 from support.server import running
-from support.together import at_once
+from support.together import at_once, eventually
 
 SEGFAULT = "import ctypes; ctypes.string_at(0)"
 DEATHS = {
@@ -166,6 +167,28 @@ def test_a_worker_killed_while_the_session_is_idle(instance, session):
     assert (answer.value, answer.lost) == ([1], "none")
     assert answer.session["restored_to"] == answer.session["execution_count"] - 1
     assert "restored_to" not in session.exec("0").session
+
+
+def children(supervisor):
+    """The worker and its copy, once both are there and at rest."""
+    found = eventually(lambda: len(made := [each for each in everything()
+                                            if each.parent == supervisor]) == 2 and made)
+    time.sleep(0.2)
+    return found
+
+
+def test_a_restored_worker_is_killed_with_its_copy(instance, session):
+    session.exec("x = [1]")
+    worker = instance.worker_of(session)
+    rest(session)
+    os.kill(worker.pid, signal.SIGKILL)
+    eventually(lambda: not worker.alive())
+    for each in children(worker.parent):
+        os.kill(each.pid, signal.SIGKILL)
+    time.sleep(0.5)
+    answer = session.exec("'x' in globals()")
+    assert (answer.value, answer.lost) == (False, "variables")
+    assert "restored_to" not in answer.session
 
 
 def test_a_copy_that_the_session_kills_is_one_that_it_does_not_have(session):

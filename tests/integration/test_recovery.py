@@ -74,6 +74,15 @@ def test_a_worker_killed_during_a_call(instance):
     assert session.value("open('f').read()") == "f"
 
 
+def test_a_worker_killed_before_it_has_a_session(instance):
+    for worker in instance.tree():
+        if worker.nested() and worker.program() == ZYGOTE:
+            kill(worker)
+    time.sleep(0.5)
+    answer = instance.client.exec("1", fresh_id())
+    assert (answer.session["created"], answer.lost) == (True, "none")
+
+
 def test_a_worker_stopped_from_outside_during_a_call(instance):
     session = used(instance)
     worker = instance.worker_of(session)
