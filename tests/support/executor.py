@@ -12,6 +12,7 @@ import tempfile
 from . import processes
 from .must import cannot
 from .program import program
+from .sanitizers import no_reports
 from .tiers import Tier
 from .together import eventually
 from .wires import (ACQUIRE, ANSWER_DEADLINE, ATTACH, END, NEXT, OK, STATUS, Channel,
@@ -299,4 +300,6 @@ class Executor:
                     if member.alive():
                         os.kill(member.pid, signal.SIGKILL)
                 self.process.wait()
+        messages = self.messages() if self.log.exists() else ""
         shutil.rmtree(self.home, ignore_errors=True)
+        no_reports(messages)

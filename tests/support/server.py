@@ -20,6 +20,7 @@ from .client import Client
 from .container import Container
 from .must import cannot
 from .program import program
+from .sanitizers import no_reports
 from .tiers import ROOT, Tier
 from .together import eventually
 from .wires import end_session
@@ -146,7 +147,9 @@ class DevServer:
                             os.kill(member.pid, signal.SIGKILL)
                     self.process.wait()
             self.process.stdout.close()
+        messages = self.messages() if self.log.exists() else ""
         shutil.rmtree(self.home, ignore_errors=True)
+        no_reports(messages)
 
     def tree(self):
         """All its processes."""
