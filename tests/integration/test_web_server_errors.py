@@ -10,6 +10,8 @@ import pytest
 
 from support import strict_json
 from support.client import fresh_id
+from support.limits import without_processes
+from support.must import only_root_can
 from support.processes import FCGI, WEB_SERVER
 from support.server import running
 from support.together import eventually, in_background
@@ -130,7 +132,8 @@ def test_slow_clients_hold_nobody(client, session):
 
 
 def test_no_file_of_the_web_server_is_served(client):
-    for path in ("/", "/index.html", "/errors/404.html", "/404.html", "/vivarium-error/404"):
+    for path in ("/", "/index.html", "/errors/404.html", "/404.html", "/vivarium-error/404",
+                 "/vivarium-error", "/errors/vivarium-error"):
         answer = client.get(path)
         assert (answer.status, answer.error_type) == (404, "not_found")
 
@@ -157,19 +160,24 @@ def without_backend(held):
     assert held.client.exec("6 * 7", fresh_id()).value == 42
 
 
-# the status where nobody takes a connection
+# the status where nobody takes a connection, or the one who took it has gone
 DEAD = {"lighttpd": 503, "nginx": 502}
-# and where the one who took it has gone
-DIED = {"lighttpd": 500, "nginx": 502}
 
 
 def test_a_dead_backend(without_backend):
-    for target in ("/health", "/sessions", "/none"):
-        answer = without_backend.client.get(target)
-        assert (answer.status, answer.error_type) == (DEAD[WEB_SERVER], "system")
-    for size in (1, 5_000_000):
-        answer = without_backend.client.exec("1", fresh_id(), files={"a": bytes(size)})
-        assert (answer.status, answer.error_type) == (DEAD[WEB_SERVER], "system")
+    answers = [without_backend.client.get(target) for target in ("/health", "/sessions", "/none")]
+    answers += [without_backend.client.exec("1", fresh_id(), files={"a": bytes(size)})
+                for size in (1, 5_000_000)]
+    assert {answer.status for answer in answers} == {DEAD[WEB_SERVER]}
+    assert {answer.error_type for answer in answers} == {"system"}
+    assert {answer.headers["Retry-After"] for answer in answers} == {"2"}
+
+
+def test_a_dead_backend_where_no_process_can_be_started(without_backend):
+    only_root_can("give the web server a user of its own")
+    with without_processes(without_backend.part(WEB_SERVER)):
+        answer = without_backend.client.get("/health")
+    assert (answer.status, answer.error_type) == (DEAD[WEB_SERVER], "system")
 
 
 def test_a_backend_that_dies_during_a_call(held):
@@ -177,5 +185,6 @@ def test_a_backend_that_dies_during_a_call(held):
     eventually(lambda: any(entry["state"] == "busy" for entry in held.client.sessions().values()))
     os.kill(held.part(FCGI).pid, signal.SIGKILL)
     answer = call.result(60)
-    assert (answer.status, answer.error_type) == (DIED[WEB_SERVER], "system")
+    assert (answer.status, answer.error_type) == (DEAD[WEB_SERVER], "system")
+    assert answer.headers["Retry-After"] == "2"
     held.wait_until_healthy()
