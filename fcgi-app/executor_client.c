@@ -27,7 +27,7 @@ void executor_client_clear(struct executor_client *client) {
 static int connect_to(const char *path, viv_time deadline, struct viv_error *err) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     CLEANUP(close_fd) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    int ms = viv_poll_timeout(deadline);
+    int ms = viv_poll_timeout(deadline), failed;
     struct timeval wait = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1};
 
     if (fd < 0)
@@ -37,7 +37,10 @@ static int connect_to(const char *path, viv_time deadline, struct viv_error *err
     strcpy(address.sun_path, path);
     if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait))
         return viv_fail(err, VIV_SYSTEM, "setsockopt: %m");
-    if (connect(fd, (struct sockaddr *)&address, sizeof address))
+    do
+        failed = connect(fd, (struct sockaddr *)&address, sizeof address);
+    while (failed && errno == EINTR); /* the process was stopped: signal(7) */
+    if (failed)
         return viv_fail(err, VIV_UNAVAILABLE, "vivarium-executor cannot be reached: %m");
     return steal_fd(&fd);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fcgi-app/fastcgi.h"
 
+#include <errno.h>
 #include <fcgiapp.h>
+#include <fcgios.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +27,29 @@ struct fastcgi_request {
     struct http_connection connection;
     bool probed; /* whether its peer is gone */
 };
+
+/*
+ * These two stand in for libfcgi's own, for it takes EINTR for the end of a connection. A socket
+ * with a time limit has it where a process that was stopped goes on, without any handler of a
+ * signal (signal(7)): half an answer would be all.
+ */
+int OS_Read(int fd, char *buf, size_t len) {
+    ssize_t got;
+
+    do
+        got = read(fd, buf, len);
+    while (got < 0 && errno == EINTR);
+    return (int)got;
+}
+
+int OS_Write(int fd, char *buf, size_t len) {
+    ssize_t written;
+
+    do
+        written = write(fd, buf, len);
+    while (written < 0 && errno == EINTR);
+    return (int)written;
+}
 
 int fastcgi_set_up(struct viv_error *err) {
     int failed = FCGX_Init();

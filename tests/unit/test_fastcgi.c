@@ -30,6 +30,8 @@ static const char *const variables[] = {"REQUEST_METHOD",
 struct client {
     pthread_t thread;
     int fd;
+    const pthread_t
+        *disturbed; /* gets signals while it waits for the client; NULL: nobody */
     bool keep;
     const char *body;
     size_t body_size;
@@ -37,12 +39,24 @@ struct client {
     bool ended;
 };
 
+static void disturb(const struct client *client) {
+    const struct timespec pause = {.tv_nsec = 20000000};
+
+    for (int i = 0; client->disturbed && i < 5; i++) {
+        nanosleep(&pause, NULL);
+        pthread_kill(*client->disturbed, SIGUSR2);
+    }
+}
+
 static void *run_client(void *context) {
     struct client *client = context;
 
+    disturb(client);
     client_begin(client->fd, client->keep);
     client_variables(client->fd, variables);
+    disturb(client);
     client_body(client->fd, client->body, client->body_size);
+    disturb(client);
     client->ended = client_answer(client->fd, &client->answer);
     return NULL;
 }
@@ -106,6 +120,34 @@ static void large_bodies_and_answers_come_whole(void **state) {
     assert_memory_equal(client.answer.data, sent, size);
     buffer_clear(&client.answer);
     free(sent);
+    free(got);
+}
+
+static void heed(int number) { (void)number; }
+
+/* As a stop of the process would be: system calls end with EINTR. */
+static void interruptions_cut_nothing(void **state) {
+    const struct sigaction action = {.sa_handler = heed};
+    const pthread_t self = pthread_self();
+    struct sigaction before;
+    size_t size = 2000000;
+    char *body = calloc(1, size), *got = malloc(size);
+
+    (void)state;
+    assert_int_equal(sigaction(SIGUSR2, &action, &before), 0);
+    struct client client = {.disturbed = &self, .body = body, .body_size = size};
+    struct fastcgi_request *request = begin(&client);
+    const struct http_connection *connection = fastcgi_connection(request);
+    assert_int_equal(connection->read(connection->context, got, size, NULL), 0);
+    assert_int_equal(connection->write(connection->context, got, size), 0);
+    connection->end(connection->context);
+    fastcgi_free(request);
+    pthread_join(client.thread, NULL);
+    assert_true(client.ended);
+    assert_int_equal(client.answer.size, size);
+    sigaction(SIGUSR2, &before, NULL);
+    buffer_clear(&client.answer);
+    free(body);
     free(got);
 }
 
@@ -288,6 +330,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_is_read_and_answered),
         cmocka_unit_test(large_bodies_and_answers_come_whole),
+        cmocka_unit_test(interruptions_cut_nothing),
         cmocka_unit_test(a_short_body_is_noticed),
         cmocka_unit_test(a_body_need_not_be_read),
         cmocka_unit_test(what_is_no_request_is_closed),
