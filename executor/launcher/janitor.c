@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/io.h"
 #include "common/log.h"
+#include "common/sanitizer.h"
 #include "executor/confine.h"
 #include "executor/launcher/slot_folders.h"
 
@@ -167,5 +168,6 @@ void janitor_main(const struct settings *settings, enum isolation_tier tier, int
         viv_log_failure(VIV_LOG_ERROR, "janitor_failed", err.message, NULL);
         _exit(EXIT_FAILURE);
     }
+    sanitizer_look_for_leaks();
     _exit(EXIT_SUCCESS);
 }

@@ -13,6 +13,7 @@
 #include "common/cleanup.h"
 #include "common/io.h"
 #include "common/log.h"
+#include "common/sanitizer.h"
 #include "executor/launcher/launcher_state.h"
 #include "executor/seccomp/supervisor_filter.h"
 
@@ -204,5 +205,6 @@ int launcher_run(const struct launcher_start *start) {
         }
     }
     stop(&launcher);
+    sanitizer_look_for_leaks();
     return launcher.stopping ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -22,6 +22,7 @@ UNDER_WAY = 40
 EXPLAINED = {
     "sandbox_died": {"supervisor": 1},
     "sandbox_lost": {"supervisor": 1, "vivarium-fcgi": UNDER_WAY},
+    "sandbox_not_started": {"supervisor": 1},
     "zygote_lost": {"zygote": 1},
     "worker_not_made": {"zygote": UNDER_WAY, "supervisor": 1, "worker": 1},
     "worker_not_asked_for": {"zygote": UNDER_WAY},

@@ -2,7 +2,8 @@
 """Thousands of calls in sessions that come and go, with faults: nothing is left of them.
 
 SOAK_CALLS and SOAK_SESSIONS say how many there are, SOAK_SEED which; without them it is a short
-form of what `make soak` runs. The figures go to soak.txt in the build's directory.
+form of what `make soak` runs. The figures go to soak.txt in the build's directory, the log to
+soak.log.
 """
 
 import collections
@@ -111,12 +112,14 @@ def test_nothing_is_left_of_thousands_of_calls():
             counts["Sessions"] += stage.sessions
             counts["Killed"] += killer.killed
             wrong += stage.wrong(killer)
-        strange, counts["Log"] = unexplained(instance.messages(), counts["Killed"])
+        messages = instance.messages()
+        strange, counts["Log"] = unexplained(messages, counts["Killed"])
     wrong += record.faults() + strange
     counts["Sessions"]["seconds"] = int(time.monotonic() - began)
     text = report(record, SEED, counts, wrong)
     place = pathlib.Path(os.environ.get("VIVARIUM_BUILDDIR", ROOT))
     (place / "soak.txt").write_text(text)
+    (place / "soak.log").write_text(messages)
     print(text, file=sys.stderr)
     assert not wrong, text
     assert sum(counts["Calls"].values()) >= CALLS
