@@ -18,6 +18,7 @@ import sys
 import time
 
 FIRST_DELAY, LAST_DELAY = 0.1, 5.0  # seconds before a part that died is started again
+STEADY = 2.0  # seconds after which its end has nothing to do with its start
 
 # variables of the environment that are not settings of the services
 OWN_VARIABLES = ("VIVARIUM_BUILDDIR", "VIVARIUM_SRCDIR", "VIVARIUM_MUST_WORK",
@@ -143,8 +144,9 @@ class Part:
     def ended(self, status):
         """Note the end; it starts again, later the sooner it died."""
         now = time.monotonic()
-        if now - self.started > 2 * LAST_DELAY:
+        if now - self.started > STEADY:
             self.delay = FIRST_DELAY
+        if now - self.started > 2 * LAST_DELAY:
             self.quick_ends = 0
         self.quick_ends += 1
         log("warning", "part_ended", part=self.name, status=describe(status),

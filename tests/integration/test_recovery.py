@@ -198,9 +198,11 @@ def test_health_says_when_no_sandbox_can_be_started(instance):
         answer = instance.client.health()
         assert answer.json["status"] == "unhealthy"
         assert answer.json["reason"]
+        began = time.monotonic()
         refused = instance.client.exec("1", fresh_id())
-        assert refused.status in (500, 502, 503)
-        assert refused.error_type == "system"
+        assert time.monotonic() - began < 5  # at once, on a busy machine, too
+        assert (refused.status, refused.error_type) == (503, "system")
+        assert int(refused.headers["Retry-After"]) >= 1
         assert instance.client.get("/sessions").status == 200
     finally:
         instance.process.send_signal(signal.SIGCONT)
