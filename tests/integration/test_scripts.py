@@ -72,6 +72,15 @@ def test_quickstart_answers_before_it_does_anything(tree, flag):
     assert calls == [] and not (tree / "calls").exists() and not (tree / "build").exists()
 
 
+@pytest.mark.parametrize("words", [
+    ["--port"], ["--port", "http"], ["--port=80x"], ["--port", ""], ["--bind="], ["--nonsense"],
+    ["run"], ["--max_files=3", "--max_code"], ["-p", "1"]], ids=" ".join)
+def test_quickstart_refuses_options_before_it_does_anything(tree, words):
+    done, calls = quickstart(tree, *words)
+    assert done.returncode == 2 and done.stdout.startswith("quickstart: ")
+    assert calls == [] and not (tree / "calls").exists() and not (tree / "build").exists()
+
+
 def test_quickstart_builds_beside_the_sources(tree):
     done, calls = quickstart(tree, "--port", "0", "--max_files=3")
     assert done.returncode == 0, done.stdout
