@@ -24,8 +24,12 @@ class Bystander:
     def _run(self):
         while not self._over.wait(0.02):
             begun = time.monotonic()
-            seen, answer = label(lambda: self.session.exec(COUNT, timeout=PATIENCE))
+            seen, answer = label(self.call)
             self.seen.append((begun, time.monotonic(), seen, answer))
+
+    def call(self):
+        """One call, which counts."""
+        return self.session.exec(COUNT, timeout=PATIENCE)
 
     def __enter__(self):
         self._thread.start()
@@ -43,7 +47,7 @@ class Bystander:
         `stopped`: when the process stood still, if it did and was not killed.
         """
         def last():
-            seen, answer = label(lambda: self.session.exec(COUNT, timeout=PATIENCE))
+            seen, answer = label(self.call)
             self.seen.append((0, 0, seen, answer))
             return seen == "200"
         eventually(last, within=60)
@@ -52,10 +56,10 @@ class Bystander:
         if stopped and process in OF_ONE_SESSION:
             assert any(stopped[0] <= begun and ended <= stopped[1]
                        for begun, ended, _, _ in self.seen), "it had to wait for another"
-        losses = self._losses()
+        losses = self.losses()
         assert losses == (["all"] if process in ("keeper", "launcher") and not stopped else [])
 
-    def _losses(self):
+    def losses(self):
         """What it was told to have lost; its counter and that of its calls agree with it."""
         losses, value, executions, unanswered = [], 0, 0, 0
         for _, _, seen, answer in self.seen:

@@ -6,7 +6,8 @@ import os
 import resource
 
 # in /proc/PID/limits
-NAMES = {resource.RLIMIT_NOFILE: "Max open files", resource.RLIMIT_NPROC: "Max processes"}
+NAMES = {resource.RLIMIT_NOFILE: "Max open files", resource.RLIMIT_NPROC: "Max processes",
+         resource.RLIMIT_DATA: "Max data size"}
 
 
 def _as_its_user(process, action):
@@ -39,7 +40,8 @@ def lowered(process, which, value):
     try:
         yield
     finally:
-        _as_its_user(process, lambda: resource.prlimit(process.pid, which, (soft, hard)))
+        if process.alive():
+            _as_its_user(process, lambda: resource.prlimit(process.pid, which, (soft, hard)))
 
 
 def without_descriptors(process):
@@ -52,3 +54,8 @@ def without_descriptors(process):
 def without_processes(process):
     """Let the process make no other one."""
     return lowered(process, resource.RLIMIT_NPROC, 0)
+
+
+def without_memory(process, left=0):
+    """Let the process have no more memory than it has, and so many bytes."""
+    return lowered(process, resource.RLIMIT_DATA, process.memory("VmData") + left)
