@@ -172,6 +172,7 @@ def after_silence(state, step):
         found += [*empty.interrupted(step), *empty.died(step)]
     for number in (0, *state.past):
         found += [left.gone_back(number) for left in (state, *counted.died(step))]
+        found += counted.gone_back(number).interrupted(step)  # it was lost before it ran
     return found
 
 
