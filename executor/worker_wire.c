@@ -8,6 +8,7 @@ int64_t worker_cap_to_worker(uint8_t type) {
     case WORKER_CALL:
         return WORKER_CALL_SIZE + SESSION_CODE_MAX + SESSION_STDIN_MAX;
     case WORKER_CHECKPOINT:
+    case WORKER_PING:
         return 0;
     default:
         return -1;
@@ -23,6 +24,7 @@ int64_t worker_cap_to_supervisor(uint8_t type) {
     case WORKER_COPIED:
         return WORKER_COPIED_SIZE;
     case WORKER_RESTORED:
+    case WORKER_PONG:
         return 0;
     default:
         return -1;

@@ -4,14 +4,17 @@
  *
  *     worker      LISTENER                  where checkpoints are made
  *     worker      READY                     once, before any code of a user
- *     supervisor  CALL
+ *     supervisor  PING                      when there is a call
+ *     worker      PONG                      for each PING: it is alive
+ *     supervisor  CALL                      for each PONG
  *     worker      RESULT                    for each CALL
  *     supervisor  CHECKPOINT                executor/checkpoint.h
  *     worker      COPIED                    for each CHECKPOINT
  *     copy        RESTORED                  when it has been woken, on its own channel
  *
  * LISTENER comes with one descriptor. READY holds the worker's process id in its PID
- * namespace. CALL is a fixed part, the code, the standard input. RESULT is the nonce of the
+ * namespace. PING and PONG have the number of the execution: a worker that is dying gets no
+ * CALL, so that it is certain that its code never began. CALL is a fixed part, the code, the standard input. RESULT is the nonce of the
  * CALL, then the claims of executor/runner.py (session_wire.h names the tags). COPIED and
  * RESTORED have the sequence number of the CHECKPOINT; COPIED says in a u8 whether the
  * kernel let the copy be made. After READY the worker may be native attack code: a frame
@@ -34,6 +37,8 @@ enum worker_frame {
     WORKER_CHECKPOINT = 5,
     WORKER_COPIED = 6,
     WORKER_RESTORED = 7,
+    WORKER_PING = 8,
+    WORKER_PONG = 9,
 };
 
 #define WORKER_CHANNEL     3 /* the worker's descriptor */

@@ -39,7 +39,7 @@ struct checkpoints {
     bool copied;               /* the worker has said so */
     viv_time limit;
     unsigned refused;  /* system calls that asked in vain, since a call or copy began */
-    unsigned restores; /* since a call began */
+    unsigned restores; /* since a worker got a call */
 };
 
 void checkpoints_init(struct checkpoints *checkpoints, const struct settings *settings,

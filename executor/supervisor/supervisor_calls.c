@@ -44,7 +44,6 @@ void supervisor_finish_call(struct supervisor *self, struct session_done *done,
 void supervisor_start_call(struct supervisor *self) {
     struct call *call = &self->call;
     struct viv_error err;
-    const struct worker_call worker_call = call_for_worker(call);
 
     /* What was sent is in the home already, though under no name of its own. */
     if (call->upload.count > 0 && !disk_watch_has_room(&self->disk))
@@ -54,21 +53,48 @@ void supervisor_start_call(struct supervisor *self) {
         return;
     }
     upload_clear(&call->upload);
+    /* Whether it is alive shows while the home is looked at. One that is not is replaced when
+     * that is noticed. */
+    worker_process_ping(&self->worker, call->exec.number, NULL);
     if (home_snapshot_take(&call->before, self->own.folders[SESSION_HOME_FOLDER], &err))
         supervisor_give_up(&err);
     output_pump_all(&self->worker, &self->call, &self->client);
     disk_watch_begin(&self->disk);
     supervisor_session_is_busy(self);
     call->phase = CALL_RUNNING;
-    call_set_time(call, self->worker.interrupted);
+    call_set_time(call, self->worker.late_interrupt);
+}
+
+void supervisor_worker_is_alive(struct supervisor *self, const struct frame *frame) {
+    struct call *call = &self->call;
+    const struct worker_call worker_call = call_for_worker(call);
     struct slice text = {call->text.data, call->text.size};
+    struct viv_error err;
+
+    if (frame->type != WORKER_PONG || frame->sequence != call->exec.number ||
+        frame_reader_pending(&self->worker.reader) > 0) {
+        supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
+        return;
+    }
+    self->checkpoints.restores = 0;
     int failed = worker_process_call(&self->worker, &worker_call, text,
                                      viv_after_ms(call_send_limit_ms(call)), &err);
     buffer_clear(&call->text);
-    self->worker.state = WORKER_RUNNING;
-    if (failed)
-        supervisor_replace_worker(
-            self, err.code == VIV_TIMED_OUT ? SESSION_TIMED_OUT : SESSION_BROKE_PROTOCOL);
+    if (failed && err.code == VIV_TIMED_OUT)
+        supervisor_replace_worker(self, SESSION_TIMED_OUT);
+    else if (failed)
+        supervisor_worker_hung_up(self);
+}
+
+bool supervisor_call_waits_again(struct supervisor *self) {
+    struct call *call = &self->call;
+
+    if (self->worker.state != WORKER_PINGED || call->interrupted ||
+        viv_now() >= call->deadline)
+        return false;
+    home_snapshot_clear(&call->before);
+    call->phase = CALL_WAITING;
+    return true;
 }
 
 static void run_call(struct supervisor *self) {

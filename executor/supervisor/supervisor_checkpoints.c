@@ -52,7 +52,7 @@ void supervisor_session_is_busy(struct supervisor *self) {
 
     checkpoints->due = VIV_TIME_NEVER;
     checkpoints->looking = false;
-    checkpoints->refused = checkpoints->restores = 0;
+    checkpoints->refused = 0;
     self->call.checkpoint =
         checkpoints_have(&checkpoints->parked) ? checkpoints->parked.number : 0;
     self->call.skipped = checkpoints->skipped;

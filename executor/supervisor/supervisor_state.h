@@ -38,8 +38,15 @@ void supervisor_drop_client(struct supervisor *self);
 /* Takes what has come from the client. */
 void supervisor_read_client(struct supervisor *self);
 
-/* Runs the call that has waited for a worker. */
+/* Begins the call that has waited for a worker: asks that one whether it is alive. */
 void supervisor_start_call(struct supervisor *self);
+
+/* Takes its answer, and runs the call. */
+void supervisor_worker_is_alive(struct supervisor *self, const struct frame *frame);
+
+/* The worker that was asked is lost, or not to be used: the call waits for another one, unless
+ * its time is up. Returns whether it waits. */
+bool supervisor_call_waits_again(struct supervisor *self);
 
 /* Sends all that follows the output: the claims, the files, the verdict. */
 void supervisor_finish_call(struct supervisor *self, struct session_done *done,
@@ -56,7 +63,7 @@ void supervisor_read_worker(struct supervisor *self);
 void supervisor_worker_hung_up(struct supervisor *self);
 
 /* Ends the worker, and the call that it ran with `outcome`; goes on from a checkpoint, or asks
- * for another one. */
+ * for another one. A call that it was not sent yet is run there. */
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome);
 
 /* The same, if it runs code of a user already. */

@@ -58,8 +58,9 @@ static bool was_killed_for_memory(struct supervisor *self) {
 
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome) {
     struct session_done done = {.outcome = outcome};
-    bool was_running = self->worker.state == WORKER_RUNNING;
-    bool was_fresh = !was_running && self->checkpoints.state == 0;
+    bool ends_call =
+        self->call.phase == CALL_RUNNING && !supervisor_call_waits_again(self);
+    bool was_fresh = !ends_call && self->checkpoints.state == 0;
     struct worker_end end;
     struct viv_error err;
 
@@ -74,7 +75,7 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
         self->variables_lost = true;
         self->restored_to = 0;
     }
-    if (was_running)
+    if (ends_call)
         supervisor_finish_call(self, &done, (struct slice){0});
     if (restored) {
         supervisor_copy_again(self);
@@ -170,6 +171,8 @@ void supervisor_read_worker(struct supervisor *self) {
         supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
     else if (result > 0 && self->worker.state == WORKER_STARTING)
         take_ready(self, &frame);
+    else if (result > 0 && self->worker.state == WORKER_PINGED)
+        supervisor_worker_is_alive(self, &frame);
     else if (result > 0 && self->worker.state == WORKER_COPYING)
         supervisor_worker_was_copied(self, &frame);
     else if (result > 0)

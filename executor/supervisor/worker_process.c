@@ -160,19 +160,25 @@ int worker_process_restore(struct worker_process *worker, pid_t pid, uint64_t id
     return 0;
 }
 
+int worker_process_ping(struct worker_process *worker, uint32_t number,
+                        struct viv_error *err) {
+    worker->late_interrupt = worker->interrupted;
+    worker->interrupted = false;
+    worker->state = WORKER_PINGED;
+    return frame_send(worker->channel, WORKER_PING, number, NULL, 0, viv_now(), err);
+}
+
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err) {
     char head[WORKER_CALL_SIZE];
     struct iovec payload[2] = {{head, sizeof head}, {(void *)text.data, text.size}};
     struct worker_call told = *call;
 
-    told.late_interrupt = worker->interrupted;
-    worker->interrupted = false;
+    told.late_interrupt = worker->late_interrupt;
     worker_call_put(head, &told);
-    if (frame_send(worker->channel, WORKER_CALL, call->number, payload, 2, deadline, err))
-        return -1;
     worker->state = WORKER_RUNNING;
-    return 0;
+    return frame_send(worker->channel, WORKER_CALL, call->number, payload, 2, deadline,
+                      err);
 }
 
 void worker_process_interrupt(struct worker_process *worker,

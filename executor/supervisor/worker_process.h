@@ -4,7 +4,8 @@
  * What comes from it is an attacker's; whether it lives and how it ended is the kernel's
  * word.
  *
- *     ABSENT --asked for--> STARTING --READY--> IDLE <--CALL, RESULT--> RUNNING
+ *     ABSENT --asked for--> STARTING --READY--> IDLE --PING--> PINGED --PONG, CALL--> RUNNING
+ *                                               IDLE <--RESULT-- RUNNING
  *                                               IDLE <--CHECKPOINT, COPIED--> COPYING
  */
 #ifndef VIV_WORKER_PROCESS_H
@@ -21,6 +22,7 @@ enum worker_state {
     WORKER_ABSENT,
     WORKER_STARTING,
     WORKER_IDLE,
+    WORKER_PINGED,
     WORKER_RUNNING,
     WORKER_COPYING
 };
@@ -35,7 +37,8 @@ struct worker_process {
     struct frame_reader reader;
     int output[2];    /* read ends of its standard output and error */
     int report;       /* where the launcher tells how it ended, or -1: it is our child */
-    bool interrupted; /* since it was sent its last CALL */
+    bool interrupted; /* since it was sent its last PING */
+    bool late_interrupt;    /* the same of the PING before: what the next CALL says */
     bool interrupt_pending; /* the launcher has not said yet that it was */
 };
 
@@ -60,7 +63,11 @@ int worker_process_take_listener(struct worker_process *worker, struct viv_error
 int worker_process_ready(struct worker_process *worker, const struct frame *frame,
                          struct viv_error *err);
 
-/* Sends a CALL; `text` is the code and the standard input. An idle worker takes it at once; one
+/* Asks it whether it is alive, before the call with that number: PINGED. */
+int worker_process_ping(struct worker_process *worker, uint32_t number,
+                        struct viv_error *err);
+
+/* Sends a CALL: RUNNING; `text` is the code and the standard input. An idle worker takes it at once; one
  * that code of the session has stopped does not: fails with VIV_TIMED_OUT at the deadline. */
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err);

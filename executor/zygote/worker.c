@@ -198,18 +198,34 @@ static int say_ready(struct viv_error *err) {
     return send_all((struct slice){frame, sizeof frame}, err);
 }
 
-/* Waits for the next frame; other threads of the session run meanwhile. The channel blocks, so
- * that reading it is waiting. */
-static int wait_for_frame(struct frame_reader *reader, struct frame *frame,
-                          struct viv_error *err) {
-    void *state = python_release();
+static int say_alive(uint32_t number, struct viv_error *err) {
+    char frame[FRAME_HEADER_SIZE];
+
+    frame_put_header(frame, WORKER_PONG, number, 0);
+    return send_all((struct slice){frame, sizeof frame}, err);
+}
+
+/* The channel blocks, so that reading it is waiting. */
+static int read_frame(struct frame_reader *reader, struct frame *frame,
+                      struct viv_error *err) {
     int found;
 
     while ((found = frame_reader_next(reader, frame, err)) == 0)
         if (frame_reader_fill(reader, WORKER_CHANNEL, err) < 0)
-            break;
-    python_resume(state);
+            return -1;
     return found > 0 ? 0 : -1;
+}
+
+/* Waits for the next frame that is no PING; other threads of the session run meanwhile. */
+static int wait_for_frame(struct frame_reader *reader, struct frame *frame,
+                          struct viv_error *err) {
+    void *state = python_release();
+    int failed = read_frame(reader, frame, err);
+
+    while (!failed && frame->type == WORKER_PING)
+        failed = say_alive(frame->sequence, err) || read_frame(reader, frame, err);
+    python_resume(state);
+    return failed ? -1 : 0;
 }
 
 static int answer(const struct frame *frame, struct viv_error *err) {

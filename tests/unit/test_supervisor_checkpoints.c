@@ -191,7 +191,7 @@ static int body_goes_back(void) {
     REQUIRE(self->checkpoints.parked.pid == 0);
     /* Ten times: the one that goes on is as good as the one before. */
     for (int generation = 0; generation < 10; generation++) {
-        supervisor_session_is_busy(self);
+        self->checkpoints.restores = 0; /* as a call does */
         make_checkpoint(&bench);
         lose_worker(self);
         REQUIRE(supervisor_restore_worker(self));

@@ -206,6 +206,7 @@ static int body_calls(void) {
     REQUIRE(worker_call_get(frame.payload, &got, &code, &input, NULL) == 0);
     REQUIRE(code.size == 4 && memcmp(code.data, "code", 4) == 0 && input.size == 2);
     close(fds[SPAWN_CHANNEL]);
+    REQUIRE(worker_process_ping(&bench.worker, 10, NULL) == -1);
     REQUIRE(worker_process_call(&bench.worker, &call, SLICE("codein"),
                                 viv_after_ms(10000), NULL) == -1);
     return 0;
@@ -224,8 +225,12 @@ static bool tells_of_late_interrupt(struct bench *bench, int channel) {
     struct worker_call got;
     struct slice code, input;
 
+    REQUIRE(worker_process_ping(&bench->worker, call.number, NULL) == 0);
+    REQUIRE(bench->worker.state == WORKER_PINGED);
     REQUIRE(worker_process_call(&bench->worker, &call, SLICE(""), VIV_TIME_NEVER, NULL) ==
             0);
+    REQUIRE(frame_reader_wait(&reader, channel, &frame, VIV_TIME_NEVER, NULL) == 0);
+    REQUIRE(frame.type == WORKER_PING && frame.sequence == call.number);
     REQUIRE(frame_reader_wait(&reader, channel, &frame, VIV_TIME_NEVER, NULL) == 0);
     REQUIRE(worker_call_get(frame.payload, &got, &code, &input, NULL) == 0);
     frame_reader_clear(&reader);

@@ -17,10 +17,12 @@ static void each_type_has_its_direction_and_cap(void **state) {
     (void)state;
     for (int type = 0; type < 256; type++) {
         assert_int_equal(worker_cap_to_worker((uint8_t)type) >= 0,
-                         type == WORKER_CALL || type == WORKER_CHECKPOINT);
+                         type == WORKER_CALL || type == WORKER_CHECKPOINT ||
+                             type == WORKER_PING);
         assert_int_equal(worker_cap_to_supervisor((uint8_t)type) >= 0,
                          type == WORKER_READY || type == WORKER_RESULT ||
-                             type == WORKER_COPIED || type == WORKER_RESTORED);
+                             type == WORKER_COPIED || type == WORKER_RESTORED ||
+                             type == WORKER_PONG);
     }
     assert_int_equal(worker_cap_to_supervisor(WORKER_READY), WORKER_READY_SIZE);
     assert_int_equal(worker_cap_to_supervisor(WORKER_RESULT),
