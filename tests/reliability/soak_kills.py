@@ -14,8 +14,12 @@ from support.together import eventually
 # one in how many calls, and in each stage one at least
 WORKER, SUPERVISOR, ZYGOTE = "worker", "supervisor", "zygote"
 EVERY = {WORKER: 100, SUPERVISOR: 300, ZYGOTE: 2500, processes.FCGI: 5000}
-# seconds after the kill, or after the recovery of a service, in which calls may still fail
-AFTERWARDS = {WORKER: 2, SUPERVISOR: 2, ZYGOTE: 5, processes.FCGI: 5}
+# seconds after the kill, or after the recovery of a service, in which calls may still fail, and
+# how: those that were under way, and those that find a service gone
+FAILED = {"500 system", "502 system", "503 system", "no answer"}
+AFTERWARDS = {WORKER: 0.5, SUPERVISOR: 0.5, ZYGOTE: 5, processes.FCGI: 5}
+EXPLAINED = {WORKER: {"crash"}, SUPERVISOR: {"crash"}, ZYGOTE: {"503 system", "503 capacity"},
+             processes.FCGI: FAILED}
 
 
 class Killer:
@@ -29,7 +33,7 @@ class Killer:
         self.rng = rng
         self.killed = collections.Counter()
         self.spared = set()
-        self.times = []  # from, until
+        self.times = []  # from, until, outcomes
         kinds = [kind for kind in EVERY if kind != processes.FCGI or not spare_services]
         self.due = sorted((rng.randrange(calls), kind) for kind in kinds
                           for _ in range(max(1, calls // EVERY[kind])))
@@ -77,12 +81,13 @@ class Killer:
                 self.killed[kind] += 1
         if kind in (ZYGOTE, processes.FCGI):
             eventually(lambda: self._serves_again(kind, victim), within=120)
-        self.times.append((began, time.monotonic() + AFTERWARDS[kind]))
+        self.times.append((began, time.monotonic() + AFTERWARDS[kind], EXPLAINED[kind]))
 
     def _serves_again(self, kind, victim):
         found = [process for process in self._victims(kind) if process.pid != victim.pid]
         return found and self.instance.healthy()
 
-    def explains(self, began, ended):
-        """True when something was killed so that a call of that time may have failed of it."""
-        return any(start <= ended and began <= end for start, end in self.times)
+    def explains(self, began, ended, came):
+        """True when a kill explains that this came of a call of that time."""
+        return any(start <= ended and began <= end and came in outcomes
+                   for start, end, outcomes in self.times)
