@@ -18,8 +18,10 @@ EVERY = {WORKER: 100, SUPERVISOR: 300, ZYGOTE: 2500, processes.FCGI: 5000}
 # how: those that were under way, and those that find a service gone
 FAILED = {"500 system", "502 system", "503 system", "no answer"}
 AFTERWARDS = {WORKER: 0.5, SUPERVISOR: 0.5, ZYGOTE: 5, processes.FCGI: 5}
-EXPLAINED = {WORKER: {"crash"}, SUPERVISOR: {"crash"}, ZYGOTE: {"503 system", "503 capacity"},
-             processes.FCGI: FAILED}
+EXPLAINED = {WORKER: {"crash"},
+             # the latter where it had yet to start, or to answer for the first time
+             SUPERVISOR: {"crash", "502 system", "503 system"},
+             ZYGOTE: {"503 system", "503 capacity"}, processes.FCGI: FAILED}
 
 
 class Killer:
