@@ -102,9 +102,8 @@ def prepare(modules):
     learn_numpy()
     _main = _modules['__main__']
     _space = vars(_main)
-    for short, name in PREDEFINED.items():
-        if name in _modules:
-            _space[short] = _modules[name]
+    _space.update({short: _modules[name] for short, name in PREDEFINED.items()
+                   if name in _modules})
     if 'matplotlib.pyplot' in _modules:
         _vivarium_figures.install(_modules['matplotlib.pyplot'])
     with warnings.catch_warnings():
@@ -118,8 +117,7 @@ def prepare(modules):
     _fill_reserve()
     if 'numpy' in _modules:
         _vivarium_random.learn(_modules['numpy'])
-    if 'matplotlib.font_manager' in _modules:  # else it closes these fonts in each fork
-        _modules['matplotlib.font_manager']._get_font.cache_clear()
+    _vivarium_figures.close_fonts()  # else matplotlib does it in each fork
     gc.collect()
     gc.freeze()
 
@@ -219,6 +217,8 @@ def _run(code, stdin, name, max_result):
             answer = _tell_error(exc, name)
         if not _is_flushed():
             _guarded(_flush)
+        if _vivarium_figures.has_open_fonts():
+            _guarded(_vivarium_figures.close_fonts)
         return answer
     finally:
         value = exc = None  # the frames of the traceback keep this one: else a cycle

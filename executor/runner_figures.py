@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""plt.show() without a screen: every open figure becomes figure_N.png in the working directory."""
+"""plt.show() without a screen: every open figure becomes figure_N.png in the working directory.
+
+And the fonts of figures, whose files matplotlib would keep open.
+"""
 
 import builtins
+import gc
 from os.path import lexists
 from sys import _getframe
 from types import FunctionType
@@ -9,6 +13,8 @@ from types import FunctionType
 __builtins__ = dict(vars(builtins))  # a copy for us: user code may rebind or delete its own
 
 _number = 0  # of the last figure written in this session
+_fonts = ()  # the caches that hold fonts, with their files
+_formulas = None  # that of mathtext, whose fonts are in reference cycles
 
 
 def install(pyplot):
@@ -28,6 +34,29 @@ def install(pyplot):
 
     FigureManagerBase.show = show_one
     pyplot.show = show
+    _learn_fonts()
+
+
+def _learn_fonts():
+    global _fonts, _formulas
+    from matplotlib import font_manager, mathtext
+
+    _formulas = mathtext.MathTextParser._parse_cached
+    _fonts = font_manager._get_font, _formulas
+
+
+def has_open_fonts():
+    """Whether matplotlib has used a font since close_fonts()."""
+    return any(cache.cache_info().currsize for cache in _fonts)
+
+
+def close_fonts():
+    """Close the files of fonts: no checkpoint is made of a session with an open file."""
+    has_formulas = _formulas is not None and _formulas.cache_info().currsize
+    for cache in _fonts:
+        cache.cache_clear()
+    if has_formulas:
+        gc.collect()
 
 
 def _write(figure):

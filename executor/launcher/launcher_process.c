@@ -30,7 +30,7 @@
 
 static int enter_namespaces(int keeper, bool ordinary, struct viv_error *err) {
     /* What it takes to make namespaces and map ids, to make them anew for the zygote, to
-     * end sandboxes, and to read /proc/PID/maps of a worker. All of it inside the outer user
+     * end sandboxes, and to look at a worker in /proc. All of it inside the outer user
      * namespace only. */
     const uint64_t kept = BIT(CAP_SYS_ADMIN) | BIT(CAP_SETUID) | BIT(CAP_SETGID) |
                           BIT(CAP_SETPCAP) | BIT(CAP_KILL) | BIT(CAP_SYS_PTRACE);

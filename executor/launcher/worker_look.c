@@ -62,14 +62,16 @@ static int read_status(int proc, pid_t pid, struct status *status) {
     return 0;
 }
 
-/* Which descriptors are open; fails when one has too high a number to be told. */
+/* Which descriptors are open; fails when one has too high a number to be told. By fdinfo, which
+ * CAP_SYS_PTRACE opens: fd belongs to the host's root where an ordinary user's namespace maps
+ * no root, proc(5). */
 static int read_descriptors(int proc, pid_t pid, uint64_t fds[LOOK_FDS_MAX / 64]) {
     const struct dirent *entry;
     char path[32];
     int result = 0;
 
     memset(fds, 0, LOOK_FDS_MAX / 8);
-    snprintf(path, sizeof path, "%d/fd", (int)pid);
+    snprintf(path, sizeof path, "%d/fdinfo", (int)pid);
     int folder = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *names = folder < 0 ? NULL : fdopendir(folder);
     if (!names) {

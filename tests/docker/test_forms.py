@@ -2,6 +2,7 @@
 """The flags that contrib/docker names: with each the tier that --check says, or no start."""
 
 import json
+import time
 
 import pytest
 
@@ -36,8 +37,14 @@ def test_each_serves_in_its_tier(begin, session_id, flags, tier):
     container = begin(*flags)
     container.wait_until_healthy()
     assert container.client.health().json["isolation"]["tier"] == tier
-    answer = container.client.session(session_id).exec(CODE)
+    session = container.client.session(session_id)
+    answer = session.exec(CODE)
     assert answer.value == "12" and set(answer.files) == {"f", "a.png"}
+    assert container.client.health().json["checkpoints"]["active"] == (tier == "isolated")
+    if tier == "isolated":
+        eventually(lambda: checkpoint_is_made(session))
+    answer = session.exec("import os; os._exit(1)")
+    assert ("restored_to" in answer.session) == (tier == "isolated")
     # asked in the container that serves, with what its init has decided
     told = docker("exec", container.id, "vivarium-executor", "--check", "--json",
                   *own_slots(container), check=False)
@@ -45,6 +52,14 @@ def test_each_serves_in_its_tier(begin, session_id, flags, tier):
     status, seconds = container.stop()
     assert (status, seconds < 5) == (0, True)
     assert "level=error" not in container.messages()
+
+
+def checkpoint_is_made(session):
+    """Whether a pause is enough for one."""
+    time.sleep(0.5)
+    answer = session.exec("0")
+    assert answer.status == 200, answer
+    return answer.session["checkpoint"] is not None
 
 
 def own_slots(container):

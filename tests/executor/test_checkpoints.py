@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from support.must import few_can, not_with_slots
+from support.executor import NOBODY
+from support.must import few_can, not_with_slots, only_root_can
 from support.program import program
 from support.together import eventually
 from support.wires import CRASHED, RAN
@@ -89,6 +90,22 @@ def _sandbox(start):
     inside = [*_inside(sandbox), sandbox.pid1]
     sandbox.end()
     eventually(lambda: not any(each.alive() for each in inside))
+
+
+@pytest.mark.parametrize("user", [None, NOBODY], ids=["as the test", "as an ordinary user"])
+def test_whoever_runs_it(start, user):
+    not_with_slots("without a PID namespace no checkpoints are made")
+    if user:
+        only_root_can("run it as another user")
+    sandbox = start(user=user, pool_size=1, checkpoint_delay="10ms").acquire()
+
+    def is_restored():
+        sandbox.call("x = 1")
+        time.sleep(0.3)
+        return sandbox.call(CRASH).restored_to
+
+    assert eventually(is_restored, within=LIMIT)
+    assert sandbox.call("x").value == "1"
 
 
 def _inside(sandbox):

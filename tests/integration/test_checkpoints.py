@@ -40,6 +40,21 @@ OBSTACLES = {
     "an array in a file": ("open_files", "m = np.memmap('a', mode='w+', shape=9)", "del m"),
     "much memory": ("memory", "big = bytearray(100 << 20)", "del big"),
 }
+# What leaves nothing in its way.
+ORDINARY = {
+    "a figure": "fig, ax = plt.subplots(); ax.plot([1]); ax.set_title('$x^2$')\n"
+                "for kind in ('png', 'svg', 'pdf'): fig.savefig('a.' + kind)",
+    "linear algebra": "a = np.random.rand(300, 300); np.linalg.svd(a @ a)[1].sum()",
+    "a table": "d = pd.DataFrame({'a': [1, 1], 'b': [2, 3]}); d.groupby('a').sum().to_csv('t')\n"
+               "pd.read_csv('t'); d.eval('a + b').sum()",
+    "a database": "import sqlite3; db = sqlite3.connect('d'); db.execute('create table t (x)')\n"
+                  "db.commit(); db.close()",
+    "a pool of threads": "from concurrent.futures import ThreadPoolExecutor\n"
+                         "with ThreadPoolExecutor(4) as pool: list(pool.map(abs, range(9)))",
+    "an event loop": "import asyncio\n"
+                     "asyncio.run(asyncio.wait_for(asyncio.to_thread(sum, [1]), 9))",
+    "an array in a file": "np.save('a', [1]); a = np.load('a.npy', mmap_mode='r'); del a",
+}
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +144,12 @@ def test_what_a_copy_would_share_or_lose_is_in_its_way(session, word, begin, end
     told = session.exec("0").session
     assert told["checkpoint"] == told["execution_count"] - 1
     assert "checkpoint_skipped" not in told
+
+
+@pytest.mark.parametrize("code", ORDINARY.values(), ids=ORDINARY.keys())
+def test_what_is_done_every_day_is_not_in_the_way(session, code):
+    assert session.exec(code).success
+    rest(session)
 
 
 def test_calls_without_a_pause_are_not_copied():

@@ -130,3 +130,14 @@ def test_a_thread_that_does_nothing_but_show(full_worker, start, place):
     assert "UserWarning: Glyph" in result.err and "<vivarium>" not in result.err
     assert place in result.err
     assert files(full_worker) == ["figure_1.png"]
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf"])
+def test_no_file_of_a_font_stays_open(full_worker, name):
+    count = "import os; len(os.listdir('/proc/self/fd'))"
+    before = full_worker.value(count)
+    full_worker.run(f"fig, ax = plt.subplots(); ax.set_title('$x^2$'); ax.plot([1])\n"
+                    f"fig.savefig({name!r})")
+    assert full_worker.value(count) == before
+    full_worker.run(f"fig.savefig('again-{name}')")
+    assert files(full_worker) == [name, f"again-{name}"]
