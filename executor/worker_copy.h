@@ -22,9 +22,10 @@ enum worker_copy {
     WORKER_COPY_WOKEN,  /* in the copy: the worker is gone, this one takes its place */
 };
 
-/* Makes a copy of the calling process, which has one thread. The copy closes `channel`, so that
- * the end of the process is seen by it, and until it is woken does nothing more. No code of a user runs, no handler of fork(2) either: there was no other
- * thread that could hold a lock. */
+/* Makes a copy of the calling process, which has one thread. The copy closes `channel`, so
+ * that the end of the process is seen by it, and until it is woken does nothing more. No code
+ * of a user runs, no handler of fork(2) either: there was no other thread that could hold a
+ * lock. */
 enum worker_copy worker_copy_make(const struct raw_fork *thread, int channel);
 
 #endif

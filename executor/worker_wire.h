@@ -14,10 +14,11 @@
  *
  * LISTENER comes with one descriptor. READY holds the worker's process id in its PID
  * namespace. PING and PONG have the number of the execution: a worker that is dying gets no
- * CALL, so that it is certain that its code never began. CALL is a fixed part, the code, the standard input. RESULT is the nonce of the
- * CALL, then the claims of executor/runner.py (session_wire.h names the tags). COPIED and
- * RESTORED have the sequence number of the CHECKPOINT; COPIED says in a u8 whether the
- * kernel let the copy be made. After READY the worker may be native attack code: a frame
+ * CALL, so that it is certain that its code never began. CALL is a fixed part, the code,
+ * the standard input. RESULT is the nonce of the CALL, then the claims of
+ * executor/runner.py (session_wire.h names the tags). COPIED and RESTORED have the sequence
+ * number of the CHECKPOINT; COPIED says in a u8 whether the kernel let the copy be made.
+ * After READY the worker may be native attack code: a frame
  * that is not the one expected, or another nonce, ends it.
  */
 #ifndef VIV_WORKER_WIRE_H

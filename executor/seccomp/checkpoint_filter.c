@@ -2,9 +2,9 @@
 #include "executor/seccomp/checkpoint_filter.h"
 
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,8 +26,8 @@
 #define JUMP_IF(value, here)                                                             \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), here, 0)
 
-int checkpoint_filter_load(struct viv_error *err) {
-    struct sock_filter instructions[] = {
+void checkpoint_filter_write(struct sock_filter to[CHECKPOINT_FILTER_SIZE]) {
+    const struct sock_filter instructions[CHECKPOINT_FILTER_SIZE] = {
         FIELD(arch),
         GO_ON_IF(seccomp_native()->audit, 12), /* a foreign one is the list's */
         FIELD(nr),
@@ -44,10 +44,18 @@ int checkpoint_filter_load(struct viv_error *err) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    const struct sock_fprog program = {.len = sizeof instructions / sizeof *instructions,
+
+    memcpy(to, instructions, sizeof instructions);
+}
+
+int checkpoint_filter_load(struct viv_error *err) {
+    struct sock_filter instructions[CHECKPOINT_FILTER_SIZE];
+    const struct sock_fprog program = {.len = CHECKPOINT_FILTER_SIZE,
                                        .filter = instructions};
     unsigned long flags =
         SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+
+    checkpoint_filter_write(instructions);
     long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 
     if (listener < 0 && errno == EINVAL)

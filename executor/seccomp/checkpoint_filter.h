@@ -8,7 +8,14 @@
 #ifndef VIV_SECCOMP_CHECKPOINT_FILTER_H
 #define VIV_SECCOMP_CHECKPOINT_FILTER_H
 
+#include <linux/filter.h>
+
 #include "common/error.h"
+
+#define CHECKPOINT_FILTER_SIZE 15 /* instructions */
+
+/* Writes its program. */
+void checkpoint_filter_write(struct sock_filter to[CHECKPOINT_FILTER_SIZE]);
 
 /* Loads it into the calling process, which has one thread and no_new_privs; returns the
  * listener, the caller's. Fails where the kernel or a container refuses it, and where

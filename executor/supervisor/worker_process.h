@@ -67,8 +67,9 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
 int worker_process_ping(struct worker_process *worker, uint32_t number,
                         struct viv_error *err);
 
-/* Sends a CALL: RUNNING; `text` is the code and the standard input. An idle worker takes it at once; one
- * that code of the session has stopped does not: fails with VIV_TIMED_OUT at the deadline. */
+/* Sends a CALL: RUNNING; `text` is the code and the standard input. An idle worker takes it
+ * at once; one that code of the session has stopped does not: fails with VIV_TIMED_OUT at
+ * the deadline. */
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err);
 

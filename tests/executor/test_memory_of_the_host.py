@@ -7,7 +7,7 @@ import pytest
 
 from support import wires
 from support.executor import Refused
-from support.must import only_root_can
+from support.must import not_with_slots, only_root_can
 from support.together import eventually
 from support.wires import OUT_OF_MEMORY, RAN
 
@@ -78,6 +78,43 @@ def test_an_idle_session_is_stopped_like_a_running_one(host):
     host.set_free(8000)
     answer = sandbox.call("1")
     assert answer.outcome == RAN and answer.value == "1" and answer.lost
+
+
+def is_copied(sandbox):
+    """Whether a checkpoint of it has been made, after a pause that is enough for one."""
+    time.sleep(0.3)
+    return sandbox.call("0").checkpoint != 0
+
+
+def test_one_that_runs_goes_on_from_its_checkpoint(host):
+    not_with_slots("without a PID namespace no checkpoints are made")
+    sandbox = host.executor.acquire()
+    sandbox.call("x = [1]")
+    eventually(lambda: is_copied(sandbox))
+    sandbox.channel.begin(f"x.append(2); kept = bytearray(200 * {MEGABYTE})\n"
+                          "import time; time.sleep(60)", timeout_ms=60000)
+    eventually(lambda: any(each.memory() > 200 * MEGABYTE for each in host.executor.workers()))
+    host.set_free(499)
+    answer = sandbox.channel.finish()
+    host.set_free(8000)
+    assert answer.outcome == OUT_OF_MEMORY
+    assert answer.restored_to == answer.checkpoint != 0
+    after = sandbox.call("x")
+    assert (after.value, after.lost, after.restored_to) == ("[1]", False, 0)
+
+
+def test_one_that_is_idle_does_not_for_its_copy_has_the_same(host):
+    not_with_slots("without a PID namespace no checkpoints are made")
+    sandbox = host.executor.acquire()
+    sandbox.call(f"kept = bytearray(100 * {MEGABYTE})")
+    eventually(lambda: is_copied(sandbox))
+    host.set_free(100)
+    eventually(lambda: "event=stopped_for_memory" in host.executor.messages())
+    host.set_free(8000)
+    eventually(lambda: not any(each.parked() for each in host.executor.tree()))
+    answer = sandbox.call("'kept' in globals()")
+    assert (answer.outcome, answer.value) == (RAN, "false")
+    assert (answer.lost, answer.restored_to) == (True, 0)
 
 
 def test_where_there_is_nothing_to_stop_it_goes_on(host):
