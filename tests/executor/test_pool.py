@@ -187,7 +187,8 @@ def test_few_processes(start):
     """Where no worker can be made a call is refused at once; it is made when there is room."""
     only_root_can("be a user that has no other process")
     # keeper, launcher, zygote, two for each sandbox, and one that is there while a worker is made
-    executor = start(pool_size=0, user=54321, limits={resource.RLIMIT_NPROC: 3 + 2 * 3 + 1})
+    executor = start(pool_size=0, checkpoint="off", user=54321,
+                     limits={resource.RLIMIT_NPROC: 3 + 2 * 3 + 1})
     taken = [executor.acquire() for _ in range(3)]
     assert refusal(executor.acquire) == wires.CAPACITY
     assert "event=worker_not_made" in executor.messages()
