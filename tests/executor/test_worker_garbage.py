@@ -213,6 +213,8 @@ BETWEEN = {
     "READY": "later(lambda: say(frame(1, struct.pack('<I', os.getpid()), 0)))",
     "the largest length": "later(lambda: say(frame(3, length=0xffffffff)))",
     "PONG": "later(lambda: say(frame(9, sequence=number + 1)))",
+    "COPIED": "later(lambda: say(frame(6, b'\\x01', sequence=1)))",
+    "RESTORED": "later(lambda: say(frame(7, sequence=1)))",
     "the end of its channel":
         "import socket\nlater(lambda: socket.socket(fileno=3).shutdown(socket.SHUT_RDWR))",
     "its end": "later(lambda: os._exit(1))",
