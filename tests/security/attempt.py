@@ -29,7 +29,7 @@ class Outcome:
         if answer.success:
             return self.harmless or answer.lost == "none" and bool(
                 self.prints and re.fullmatch(self.prints, answer.std_out))
-        if answer.lost == "none":
+        if answer.lost == "none" and "restored_to" not in answer.session:
             return self.harmless or answer.error_type in (self.ends or []) or is_a(
                 answer.error_type, self.refused or [])
         if answer.lost == "all" and not self.loses_all:
