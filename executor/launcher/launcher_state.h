@@ -123,7 +123,7 @@ zygotes_answer launcher_worker_answered;
 void launcher_refuse_worker(struct managed_sandbox *managed, int error);
 
 /* The supervisor wants its worker, which is our child, to be interrupted, or to end. */
-void launcher_interrupt_worker(const struct managed_sandbox *managed);
+void launcher_interrupt_worker(struct managed_sandbox *managed);
 void launcher_end_worker(struct managed_sandbox *managed);
 
 /* The supervisor wants to know how its worker is, from outside. */

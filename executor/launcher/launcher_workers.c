@@ -81,6 +81,7 @@ int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
     sandbox->report = report;
     sandbox->worker_asked = true;
     sandbox->worker_unwanted = false;
+    sandbox->worker_interrupted = false;
     return 0;
 }
 
@@ -114,6 +115,21 @@ static void note_stray(struct launcher *launcher, pid_t pid, int status) {
     launcher->next_stray = (launcher->next_stray + 1) % STRAYS_MAX;
 }
 
+/* An interrupt that was to strike it waits for that no longer: it has, or never will. */
+static void tell_interrupted(struct sandbox *sandbox) {
+    const struct control_message done = {.what = CONTROL_INTERRUPTED};
+
+    sandbox->worker_interrupted = false;
+    io_send_message(sandbox->control, &done, sizeof done, NULL, 0, NULL);
+}
+
+/* The zygote has answered, or never will. */
+static void end_asking(struct sandbox *sandbox) {
+    sandbox->worker_asked = false;
+    if (sandbox->worker_interrupted)
+        tell_interrupted(sandbox);
+}
+
 static void worker_made(struct launcher *launcher, struct managed_sandbox *managed,
                         pid_t pid) {
     int status = 0;
@@ -124,15 +140,18 @@ static void worker_made(struct launcher *launcher, struct managed_sandbox *manag
             kill(pid, SIGKILL);
         return;
     }
-    managed->sandbox.worker_asked = false;
+    if (!has_ended) {
+        managed->sandbox.worker = pid;
+        if (managed->sandbox.worker_unwanted || managed->sandbox.state == SANDBOX_ENDING)
+            kill(pid, SIGKILL);
+        else if (managed->sandbox.worker_interrupted)
+            kill(pid, SIGINT);
+    }
+    end_asking(&managed->sandbox);
     if (has_ended) {
         report_end(&managed->sandbox, status);
         launcher_forget_if_ended(managed);
-        return;
     }
-    managed->sandbox.worker = pid;
-    if (managed->sandbox.worker_unwanted || managed->sandbox.state == SANDBOX_ENDING)
-        kill(pid, SIGKILL);
 }
 
 /* Whether it is for want of something that there may be more of some time. */
@@ -171,7 +190,7 @@ void launcher_worker_answered(void *context, const struct spawn_reply *reply) {
         launcher_refuse_worker(managed, reply->failed);
     if (is_ours) {
         close_and_clear(&managed->sandbox.report);
-        managed->sandbox.worker_asked = false;
+        end_asking(&managed->sandbox);
         launcher_forget_if_ended(managed);
     }
 }
@@ -191,12 +210,17 @@ void launcher_look_at_worker(struct managed_sandbox *managed, struct control_loo
 
 /* ---- ended ---- */
 
-void launcher_interrupt_worker(const struct managed_sandbox *managed) {
-    const struct control_message done = {.what = CONTROL_INTERRUPTED};
+void launcher_interrupt_worker(struct managed_sandbox *managed) {
+    struct sandbox *sandbox = &managed->sandbox;
 
-    if (managed->sandbox.worker > 0)
-        kill(managed->sandbox.worker, SIGINT);
-    io_send_message(managed->sandbox.control, &done, sizeof done, NULL, 0, NULL);
+    /* A worker may be in a call before the zygote has said that it is made. */
+    if (sandbox->worker_asked) {
+        sandbox->worker_interrupted = true;
+        return;
+    }
+    if (sandbox->worker > 0)
+        kill(sandbox->worker, SIGINT);
+    tell_interrupted(sandbox);
 }
 
 void launcher_end_worker(struct managed_sandbox *managed) {

@@ -30,10 +30,11 @@ struct sandbox {
     int control;   /* SOCK_SEQPACKET to it */
     uint32_t slot; /* makes its user; unique among live sandboxes */
     /* The tiers without namespaces, where the worker is the launcher's child: */
-    pid_t worker;         /* 0: there is none that is known */
-    int report;           /* socket to which its end is told, or -1 */
-    bool worker_asked;    /* of the zygote, which has not answered */
-    bool worker_unwanted; /* kill it when it is known */
+    pid_t worker;            /* 0: there is none that is known */
+    int report;              /* socket to which its end is told, or -1 */
+    bool worker_asked;       /* of the zygote, which has not answered */
+    bool worker_unwanted;    /* kill it when it is known */
+    bool worker_interrupted; /* interrupt it when it is known, and tell the supervisor */
     viv_time started;
     uint64_t files; /* bytes of memory that its files took when it was last asked */
     char record[EXECUTOR_BYTES_MAX];

@@ -41,7 +41,6 @@ def holdings(instance):
                                      in os.walk(instance.scratch)),
         "sockets with a path": sum(str(instance.scratch) in line for line in
                                    pathlib.Path("/proc/net/unix").read_text().splitlines()),
-        "sessions": instance.client.health().json["active_sessions"],
     }
     for name, process in _parts(instance):
         descriptors = process.descriptors().values()
@@ -50,6 +49,8 @@ def holdings(instance):
             opened.startswith("socket:") for opened in descriptors)
         found[f"{name}: threads"] = process.threads
         found[f"{name}: mounts"] = _own_mounts(process)
+    # the last: the web server may not have closed its connection when it has answered
+    found["sessions"] = instance.client.health().json["active_sessions"]
     return found
 
 
@@ -92,9 +93,9 @@ class Record:
         self.sized = {}     # moment -> name -> (resident, share)
         self.supervisors = []  # of sessions with many calls: share when young and when old
 
-    def take(self, moment, instance):
-        """Note the figures of this moment."""
-        self.held[moment] = holdings(instance)
+    def take(self, moment, instance, held):
+        """Note the figures of this moment, at which the instance has held this for a while."""
+        self.held[moment] = held
         self.sized[moment] = sizes(instance)
 
     def faults(self):
