@@ -16,13 +16,14 @@ from support.executor import NOBODY
 from support.must import few_can, not_with_slots, only_root_can
 from support.program import program
 from support.together import eventually
-from support.wires import CRASHED, RAN
+from support.wires import CRASHED, FRAME, FRAME_MAGIC, RAN
 
 CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 LIMIT = 30  # seconds, for what is done after five on a machine that is not busy
 
 # syscall(3) as it is, but that errors are returned as the kernel does
 REAL = "4889f8 4889f7 4889d6 4889ca 4d89c2 4d89c8 4c8b4c2408 0f05 c3"
+REAL_CODE = bytes.fromhex(REAL)
 # what replaces it: `cmp edi, NUMBER; jne REAL`, and then
 NO_CLONE = "83ff38 7506 b839300000 c3" + REAL  # mov eax, 12345; ret
 NO_PARKING = "83ff6e 7502 ebfe" + REAL  # jmp to itself
@@ -76,6 +77,17 @@ def _lying(child, parent):
     put(times, (bytes(8) + child.to_bytes(8, "little")).hex(),
         (bytes(8) + parent.to_bytes(8, "little")).hex())
     return code.hex()
+
+
+def _telling(data):
+    """Code by which the worker writes `data` to its channel before it says that it was copied."""
+    def number(value):
+        return value.to_bytes(4, "little")
+
+    write = (bytes.fromhex("50 b801000000 bf03000000 488d35") + number(9 + len(REAL_CODE))
+             + bytes.fromhex("ba") + number(len(data)) + bytes.fromhex("0f05 58 c3"))
+    made = REAL_CODE[:-1] + bytes.fromhex("85c0 7f01 c3") + write  # test eax, eax; jg; ret
+    return (bytes.fromhex("83ff38 75") + bytes([len(made)]) + made + REAL_CODE + data).hex()
 
 
 @pytest.fixture(name="sandbox")
@@ -157,6 +169,35 @@ def test_a_copy_that_is_said_to_be_made(sandbox, code):
     assert (answer.lost, answer.restored_to) == (True, kept)
     _rest(sandbox)
     assert sandbox.call("x").restored_to == 0
+
+
+# COPIED of the second CHECKPOINT, the first that is made after the change.
+COPIED = FRAME.pack(FRAME_MAGIC, 1, 6, 0, 2, 1) + b"\1"
+TOLD = {
+    "COPIED, which comes twice": COPIED,
+    "COPIED, which comes thrice": COPIED * 2,
+    "half of a header": COPIED[:8],
+    "COPIED of another checkpoint": FRAME.pack(FRAME_MAGIC, 1, 6, 0, 7, 1) + b"\1",
+    "garbage": bytes(range(100)),
+}
+
+
+@pytest.mark.parametrize("data", TOLD.values(), ids=TOLD.keys())
+def test_a_worker_that_says_too_much_while_it_is_copied(sandbox, data):
+    """It is ended, and what is told of the state that the session goes on from is so."""
+    sandbox.call("x = ['first']")
+    kept = sandbox.channel.sequence
+    _rest(sandbox)
+    liar = next(each for each in _inside(sandbox) if not each.parked())
+    sandbox.call(PATCH + "x.append('second')\n" + f"patch('{_telling(data)}')")
+    eventually(lambda: not liar.alive(), within=LIMIT)
+    answer = _soon(sandbox, "globals().get('x')")
+    assert answer.outcome == RAN
+    assert (answer.restored_to, answer.lost, answer.value.replace(" ", "")) in (
+        (kept, True, '["first"]'),
+        (kept + 1, False, '["first","second"]'),  # from the copy, whose copies lie as it did
+        (0, True, "null"))  # after five of these
+    assert _soon(sandbox, "6 * 7").value == "42"
 
 
 @pytest.mark.parametrize("code", (MUTE_ON_WAKING, DEAD_ON_WAKING), ids=("mute", "dead"))
