@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Sessions that attack their own checkpoints: what is answered is true, and nothing is left.
+"""Sessions that attack their checkpoints, or have no room for them: what is answered is true, and
+nothing is left.
 
 The copy of a worker is made by code in the worker's memory, which the session can change. So
-these sessions change the function by which that code makes its system calls.
+most of these sessions change the function by which that code makes its system calls.
 """
 
 import os
@@ -13,6 +14,7 @@ import time
 import pytest
 
 from support.executor import NOBODY
+from support.limits import without_processes
 from support.must import few_can, not_with_slots, only_root_can
 from support.program import program
 from support.together import eventually
@@ -30,6 +32,7 @@ NO_PARKING = "83ff6e 7502 ebfe" + REAL  # jmp to itself
 DEAD_ON_WAKING = "81ff80000000 7502 0f0b" + REAL  # rt_sigtimedwait: ud2
 MUTE_ON_WAKING = "81ff80000000 7502 ebfe" + REAL
 MILLISECOND = 1000000
+HAS_THREADS, NOT_COPIED = 1, 5  # common/session_wire.h
 
 
 PATCH = program("""
@@ -90,18 +93,31 @@ def _telling(data):
     return (bytes.fromhex("83ff38 75") + bytes([len(made)]) + made + REAL_CODE + data).hex()
 
 
-@pytest.fixture(name="sandbox")
-def _sandbox(start):
+@pytest.fixture(name="begin")
+def _begin(start):
+    """A function that makes a sandbox under the settings given, which leaves no process."""
     not_with_slots("without a PID namespace no checkpoints are made")
+    taken = []
+
+    def begin(**settings):
+        sandbox = start(pool_size=0, checkpoint_delay="10ms", **settings).acquire()
+        sandbox.pid1, = sandbox.executor.supervisors()
+        taken.append(sandbox)
+        return sandbox
+
+    yield begin
+    for sandbox in taken:
+        inside = [*_inside(sandbox), sandbox.pid1]
+        sandbox.end()
+        eventually(lambda inside=inside: not any(each.alive() for each in inside))
+
+
+@pytest.fixture(name="sandbox")
+def _sandbox(begin):
+    """One that the attacking code can attack."""
     if platform.machine() != "x86_64":
         few_can("the attacking code is for x86-64")
-    executor = start(pool_size=1, checkpoint_delay="10ms")
-    sandbox = executor.acquire()
-    sandbox.pid1 = sandbox.supervisor()
-    yield sandbox
-    inside = [*_inside(sandbox), sandbox.pid1]
-    sandbox.end()
-    eventually(lambda: not any(each.alive() for each in inside))
+    return begin()
 
 
 @pytest.mark.parametrize("user", [None, NOBODY], ids=["as the test", "as an ordinary user"])
@@ -127,6 +143,11 @@ def _inside(sandbox):
 
 def _parked(sandbox):
     return [each for each in _inside(sandbox) if each.parked()]
+
+
+def _live(sandbox):
+    """The worker that takes its calls, beside a copy that is parked."""
+    return next(each for each in _inside(sandbox) if not each.parked())
 
 
 def _rest(sandbox):
@@ -188,7 +209,7 @@ def test_a_worker_that_says_too_much_while_it_is_copied(sandbox, data):
     sandbox.call("x = ['first']")
     kept = sandbox.channel.sequence
     _rest(sandbox)
-    liar = next(each for each in _inside(sandbox) if not each.parked())
+    liar = _live(sandbox)
     sandbox.call(PATCH + "x.append('second')\n" + f"patch('{_telling(data)}')")
     eventually(lambda: not liar.alive(), within=LIMIT)
     answer = _soon(sandbox, "globals().get('x')")
@@ -241,7 +262,7 @@ def test_workers_killed_from_outside_many_times(sandbox):
     _rest(sandbox)
     before = len(sandbox.pid1.descriptors())
     for _ in range(10):
-        live = next(each for each in _inside(sandbox) if not each.parked())
+        live = _live(sandbox)
         os.kill(live.pid, signal.SIGKILL)
         eventually(lambda gone=live: not gone.alive())
         answer = sandbox.call("x")
@@ -249,3 +270,94 @@ def test_workers_killed_from_outside_many_times(sandbox):
         kept = sandbox.channel.sequence
         _rest(sandbox)
     assert len(sandbox.pid1.descriptors()) == before
+
+
+def _crash(sandbox, *codes):
+    """Calls with pauses in between, in which copies are made, and one in which it dies.
+
+    The last answer; None when a copy has come too late, as on a busy machine it may.
+    """
+    for code in codes:
+        answer = sandbox.call(code)
+        time.sleep(0.3)
+        if code is not codes[0] and answer.checkpoint != sandbox.channel.sequence - 1:
+            return None
+    answer = sandbox.call(CRASH)
+    assert (answer.outcome, answer.restored_to) == (CRASHED, answer.checkpoint)
+    return answer if answer.checkpoint == sandbox.channel.sequence - 1 else None
+
+
+def test_a_session_of_one_thread(begin):
+    """There is room for the next copy beside the one before."""
+    sandbox = begin(session_threads=1)
+    for _ in range(3):
+        answer = eventually(lambda: _crash(sandbox, "x = 1", "x += 1", "x += 1"))
+        assert (answer.skipped, answer.lost) == (0, False)
+        assert sandbox.call("x").value == "3"
+
+
+def test_the_kernel_has_no_process_for_another_copy(begin):
+    """The older one stays, and it is said that it is older. It goes on with its own limits."""
+    sandbox = begin()
+    sandbox.call("x = 'older'")
+    kept = sandbox.channel.sequence
+    _rest(sandbox)
+    with without_processes(_live(sandbox)):
+        sandbox.call("x = 'newer'")
+        eventually(lambda: sandbox.call("x").skipped == NOT_COPIED, every=0.2)
+        answer = sandbox.call("x")
+        assert (answer.value, answer.checkpoint, answer.lost) == ('"newer"', kept, False)
+        answer = sandbox.call(CRASH)
+    assert (answer.outcome, answer.lost, answer.restored_to) == (CRASHED, True, kept)
+    assert sandbox.call("x").value == '"older"'
+    answer = eventually(lambda: _crash(sandbox, "x"))
+    assert (answer.skipped, answer.lost) == (0, False)
+
+
+def test_the_kernel_has_no_process_for_the_first_copy(begin):
+    sandbox = begin()
+    worker, = _inside(sandbox)
+    with without_processes(worker):
+        eventually(lambda: sandbox.call("x = 1").skipped == NOT_COPIED, every=0.2)
+        answer = sandbox.call(CRASH)
+    assert (answer.outcome, answer.checkpoint) == (CRASHED, 0)
+    assert (answer.lost, answer.restored_to) == (True, 0)
+    assert sandbox.call("'x' in globals()").value == "false"
+
+
+ALL_THREADS = program("""
+    import resource, threading
+    go, threads = threading.Event(), []
+    while True:
+        threads.append(threading.Thread(target=go.wait, daemon=True))
+        try:
+            threads[-1].start()
+        except RuntimeError:
+            break
+    try:
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+    except ValueError:
+        told = 'refused'
+    x, told
+""")
+
+
+@pytest.mark.parametrize("threads", (2, 64))
+def test_a_session_whose_threads_are_all_that_it_may_have(begin, threads):
+    """Also beside a copy; the next one comes when they have ended."""
+    sandbox = begin(session_threads=threads)
+    sandbox.call("x = 1")
+    kept = sandbox.channel.sequence
+    _rest(sandbox)
+    assert sandbox.call(ALL_THREADS).value.replace(" ", "") == '[1,"refused"]'
+    eventually(lambda: sandbox.call("x").skipped == HAS_THREADS, every=0.2)
+    answer = sandbox.call("x = 2")
+    assert (answer.checkpoint, answer.lost) == (kept, False)
+    assert sandbox.call("go.set()\nfor one in threads[:-1]: one.join()\nx").value == "2"
+    kept = sandbox.channel.sequence
+    eventually(lambda: sandbox.call("x").checkpoint >= kept, every=0.2)
+    assert sandbox.call(ALL_THREADS).value.replace(" ", "") == '[2,"refused"]'
+    answer = sandbox.call("x = 3\n" + CRASH)
+    assert (answer.outcome, answer.lost) == (CRASHED, True)
+    assert answer.restored_to == answer.checkpoint >= kept
+    assert sandbox.call("x").value == "2"
