@@ -29,15 +29,8 @@
 #include "executor/oom_score.h"
 
 #define THREADS_OF_SERVICES 1024
-
-/* What RLIMIT_NPROC counts besides a session's threads: its supervisor, a parked copy and the
- * next one, which is made before that one ends; without namespaces the supervisor is of the
- * worker's user only where all are, and a spare one. */
-static uint64_t processes_besides(enum isolation_tier tier) {
-    if (isolation_has_namespaces(tier))
-        return 3;
-    return tier == ISOLATION_CONFINED ? 1 : 2;
-}
+#define RESERVED_THREADS                                                                 \
+    2 /* RLIMIT_NPROC counts the supervisor and a parked process, too */
 
 /* The whole environment of the zygote and of every session, with some paths before it.
  * Thread counts are one before any library is loaded: a zygote with a second thread could
@@ -199,7 +192,12 @@ int zygote_process_ask(struct zygote_process *zygote, struct spawn_request *requ
 
     request->address_space = zygote->fresh_size + settings->session_memory;
     request->file_size = settings->session_disk;
-    request->threads = settings->session_threads + processes_besides(tier);
+    /* The supervisor is of the worker's user only where all are. */
+    request->threads =
+        settings->session_threads + RESERVED_THREADS - (tier == ISOLATION_CONFINED);
+    /* The next copy is made before the one that is parked ends. */
+    if (zygote->setup->checkpoints)
+        request->threads++;
     /* The one user of ISOLATION_MINIMAL has all sessions and the services: there
      * RLIMIT_NPROC bounds them together. */
     if (tier == ISOLATION_MINIMAL)
