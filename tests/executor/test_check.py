@@ -8,10 +8,10 @@ import subprocess
 import pytest
 
 from support.must import only_root_can
-from support.tiers import ROOT, Tier, build_file
+from support.other_listener import UNDER_IT
+from support.tiers import Tier, build_file
 
 STATUS = {"full": 0, "isolated": 1, "confined": 2, "minimal": 3, "none": 4}
-OTHER_LISTENER = ["/usr/bin/python3", ROOT / "tests/support/other_listener.py"]
 IN_NAMESPACES = {"user namespace", "mount namespace", "PID namespace", "network namespace",
                  "IPC namespace", "UTS namespace", "cgroup namespace", "tmpfs with limits",
                  "read-only bind mount", "change of the root"}
@@ -58,7 +58,7 @@ def test_people_and_machines_are_told_the_same(check):
 
 def test_checkpoints_that_the_kernel_refuses(check):
     """All else is as it was."""
-    before, after = (told(check("--json", prefix=prefix)) for prefix in ((), OTHER_LISTENER))
+    before, after = (told(check("--json", prefix=prefix)) for prefix in ((), UNDER_IT))
     assert states(before)["checkpoints"] == "works"
     assert states(after) == {**states(before), "checkpoints": "refused"}
     assert after["tier"] == before["tier"]

@@ -9,6 +9,7 @@ import time
 import pytest
 from support.client import fresh_id
 from support.must import not_with_slots
+from support.other_listener import UNDER_IT
 from support.processes import everything
 from support.program import program
 from support.server import running
@@ -171,6 +172,23 @@ def test_without_checkpoints_the_variables_are_lost():
         answer = session.exec(SEGFAULT)
         assert (answer.lost, answer.session["checkpoint"]) == ("variables", None)
         assert "restored_to" not in answer.session
+        assert session.value("'x' in globals()") is False
+
+
+def test_where_the_kernel_refuses_them_health_says_so_and_calls_work():
+    not_with_slots("without a PID namespace they are not tried")
+    with running(under=UNDER_IT, rate_limit=0, checkpoint_delay="0") as instance:
+        health = instance.client.health()
+        assert health.status == 200
+        told = health.json["checkpoints"]
+        assert told["active"] is False and "listener" in told["reason"]
+        session = instance.client.session(fresh_id())
+        session.exec("x = 1")
+        time.sleep(0.5)
+        for answer in session.exec("x"), session.exec(SEGFAULT):
+            assert (answer.status, answer.session["checkpoint"]) == (200, None)
+            assert not {"checkpoint_skipped", "restored_to"} & set(answer.session)
+        assert (answer.error_type, answer.lost) == ("crash", "variables")
         assert session.value("'x' in globals()") is False
 
 
