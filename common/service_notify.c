@@ -2,7 +2,8 @@
 #include "common/service_notify.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 
+#define FIRST_KEPT    3 /* SD_LISTEN_FDS_START */
+#define KEPT_NAME     "listener"
 #define BEATS_IN_TIME 3 /* so that one that is late, or is lost, does no harm */
 
 /* The variable, which the caller frees, or NULL. It is gone from the environment. */
@@ -99,17 +102,57 @@ int service_notify_open(struct service_notify *notify, struct viv_error *err) {
     return 0;
 }
 
-void service_notify_tell(const struct service_notify *notify, const char *state) {
+int service_notify_take_kept(void) {
+    CLEANUP(free_ptr) char *count = take_variable("LISTEN_FDS");
+    CLEANUP(free_ptr) char *process = take_variable("LISTEN_PID");
+    uint64_t given, pid;
+
+    unsetenv("LISTEN_FDNAMES");
+    if (!count || !process || !parse_number(count, &given) ||
+        !parse_number(process, &pid) || pid != (uint64_t)getpid() || given == 0)
+        return -1;
+    for (uint64_t i = 1; i < given && i < INT_MAX - FIRST_KEPT; i++)
+        close(FIRST_KEPT + (int)i);
+    return fcntl(FIRST_KEPT, F_SETFD, FD_CLOEXEC) ? -1 : FIRST_KEPT;
+}
+
+/* With `fd`, or without one: -1. */
+static void tell(const struct service_notify *notify, const char *state, int fd) {
+    char control[CMSG_SPACE(sizeof fd)] = {0};
+    struct iovec text = {(void *)state, strlen(state)};
+    /* Not connected: a manager that was started anew is found again. */
+    struct msghdr message = {.msg_name = (void *)&notify->address,
+                             .msg_namelen = notify->address_size,
+                             .msg_iov = &text,
+                             .msg_iovlen = 1};
     struct viv_error err;
 
-    if (notify->fd < 0)
-        return;
-    /* Not connected: a manager that was started anew is found again. */
-    if (sendto(notify->fd, state, strlen(state), MSG_NOSIGNAL,
-               (const struct sockaddr *)&notify->address, notify->address_size) >= 0)
+    if (fd >= 0) {
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(head), &fd, sizeof fd);
+    }
+    if (sendmsg(notify->fd, &message, MSG_NOSIGNAL) >= 0)
         return;
     viv_fail(&err, VIV_UNAVAILABLE, "send: %m");
     viv_log_failure(VIV_LOG_WARNING, "service_manager_not_told", err.message, NULL);
+}
+
+void service_notify_tell(const struct service_notify *notify, const char *state) {
+    if (notify->fd >= 0)
+        tell(notify, state, -1);
+}
+
+bool service_notify_keep(const struct service_notify *notify, int fd) {
+    if (notify->fd < 0)
+        return false;
+    tell(notify, "FDSTOREREMOVE=1\nFDNAME=" KEPT_NAME, -1);
+    tell(notify, "FDSTORE=1\nFDNAME=" KEPT_NAME, fd);
+    return true;
 }
 
 void service_notify_beat(struct service_notify *notify, viv_time now) {

@@ -96,13 +96,26 @@ static int parse_path(const char *path, struct sockaddr_un *address,
     return 0;
 }
 
+static bool listens_at(int fd, const struct sockaddr_un *address) {
+    struct sockaddr_un there = {0};
+    socklen_t size = sizeof there - 1;
+    int listens = 0;
+
+    if (fd < 0 || getsockname(fd, (struct sockaddr *)&there, &size) ||
+        there.sun_family != AF_UNIX || strcmp(there.sun_path, address->sun_path) != 0)
+        return false;
+    size = sizeof listens;
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+}
+
 static int open_unix(struct listener *listener, const struct sockaddr_un *address,
-                     struct viv_error *err) {
+                     int *given, struct viv_error *err) {
     CLEANUP(close_fd) int lock = lock_path(address->sun_path, err);
 
-    if (lock < 0 || remove_stale(address, err))
+    listener->kept = listens_at(*given, address);
+    if (lock < 0 || (!listener->kept && remove_stale(address, err)))
         return -1;
-    listener->fd = listen_at(address, err);
+    listener->fd = listener->kept ? steal_fd(given) : listen_at(address, err);
     if (listener->fd < 0)
         return -1;
     listener->lock = steal_fd(&lock);
@@ -212,13 +225,14 @@ int listener_check(const char *address, const char *web_servers, struct viv_erro
 }
 
 int listener_open(struct listener *listener, const char *address, const char *web_servers,
-                  struct viv_error *err) {
+                  int given, struct viv_error *err) {
+    CLEANUP(close_fd) int offered = given;
     union address parsed = {0};
 
     *listener = (struct listener){.fd = -1, .lock = -1};
     int failed = parse(address, web_servers, &parsed, &listener->allowed, err);
     if (!failed && parsed.any.sa_family == AF_UNIX)
-        failed = open_unix(listener, &parsed.local, err);
+        failed = open_unix(listener, &parsed.local, &offered, err);
     else if (!failed)
         failed = open_tcp(listener, &parsed, address, err);
     if (failed)
@@ -260,7 +274,7 @@ int listener_accept(struct listener *listener) {
 }
 
 void listener_unlink(const struct listener *listener) {
-    if (listener->path)
+    if (listener->path && !listener->kept)
         unlink(listener->path);
 }
 

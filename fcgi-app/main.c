@@ -119,8 +119,8 @@ static int serve(struct app *app, struct listener *listener,
     adoption_tick(&adoption, app, viv_now());
     if (server_start(&server, app, listener, &err))
         return fail(&err);
-    viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" threads=%" PRIu64,
-            app->settings->listen, app->settings->threads);
+    viv_log(VIV_LOG_INFO, "listening", "socket=\"%s\" kept=%d threads=%" PRIu64,
+            app->settings->listen, listener->kept, app->settings->threads);
     if (listener->exposed)
         viv_log_failure(
             VIV_LOG_WARNING, "open_to_other_hosts",
@@ -152,15 +152,18 @@ static int run(const struct settings *settings) {
     descriptors_raise_limit();
     json_object_seed(0);
     sigset_t signals = block_signals();
+    int given = service_notify_take_kept();
     if (service_notify_open(&manager, &err))
         viv_log_failure(VIV_LOG_WARNING, "service_manager_not_told", err.message, NULL);
     if (app_init(&app, settings, &err))
         return fail(&err);
     int status;
     if (fastcgi_set_up(&err) ||
-        listener_open(&listener, settings->listen, settings->web_servers, &err)) {
+        listener_open(&listener, settings->listen, settings->web_servers, given, &err)) {
         status = fail(&err);
     } else {
+        if (listener.path && !listener.kept)
+            listener.kept = service_notify_keep(&manager, listener.fd);
         status = serve(&app, &listener, &manager, &signals);
         listener_close(&listener);
     }

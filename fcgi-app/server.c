@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define STACK_SIZE (1024 * 1024)
 
 #define FINISH_TICK_MS 10
+#define BELL           1 /* of what epoll(7) watches; the listener is 0 */
 
 static void serve(struct server *server, int connection) {
     struct viv_error err;
@@ -96,7 +98,10 @@ static int arm(struct server *server, int operation) {
 static int next_connection(struct server *server) {
     struct epoll_event event;
 
-    if (epoll_wait(server->epoll, &event, 1, -1) <= 0)
+    if (epoll_wait(server->epoll, &event, 1, -1) <= 0 || event.data.u32 == BELL)
+        return -1;
+    /* The next of us takes it. */
+    if (server->stopping && server->listener->kept)
         return -1;
     int connection = accept_connection(server);
     if (connection < 0 && !server->stopping)
@@ -127,7 +132,7 @@ static void server_init(struct server *server, struct app *app,
                         struct listener *listener) {
     pthread_condattr_t attributes;
 
-    *server = (struct server){.app = app, .listener = listener, .epoll = -1};
+    *server = (struct server){.app = app, .listener = listener, .epoll = -1, .bell = -1};
     server->spare = descriptors_spare();
     server->threads = viv_xcalloc(app->settings->threads, sizeof *server->threads);
     pthread_mutex_init(&server->lock, NULL);
@@ -138,8 +143,12 @@ static void server_init(struct server *server, struct app *app,
 }
 
 static int watch_listener(struct server *server, struct viv_error *err) {
+    struct epoll_event rung = {.events = EPOLLIN, .data.u32 = BELL};
+
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (server->epoll < 0 || arm(server, EPOLL_CTL_ADD))
+    server->bell = eventfd(0, EFD_CLOEXEC);
+    if (server->epoll < 0 || server->bell < 0 || arm(server, EPOLL_CTL_ADD) ||
+        epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->bell, &rung))
         return viv_fail(err, VIV_SYSTEM, "epoll: %m");
     /* A connection that is gone by the time of accept(2) must not hold a thread there. */
     return io_set_nonblocking(server->listener->fd, err);
@@ -152,6 +161,8 @@ static void release(struct server *server) {
     free(server->threads);
     if (server->spare >= 0)
         close(server->spare);
+    if (server->bell >= 0)
+        close(server->bell);
     if (server->epoll >= 0)
         close(server->epoll);
 }
@@ -211,8 +222,11 @@ bool server_finish_calls(struct server *server, viv_time deadline,
 bool server_stop(struct server *server, viv_time deadline) {
     server->stopping = true;
     /* Wakes the threads, one after the other. Who has connected to a unix socket by now is
-     * still accepted; nobody else can. */
-    shutdown(server->listener->fd, SHUT_RDWR);
+     * still accepted; nobody else can. One that is kept has them for the next of us. */
+    if (server->listener->kept)
+        eventfd_write(server->bell, 1);
+    else
+        shutdown(server->listener->fd, SHUT_RDWR);
     if (!wait_for_threads(server, deadline))
         return false;
     for (size_t i = 0; i < server->thread_count; i++)

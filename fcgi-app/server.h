@@ -21,6 +21,7 @@ struct server {
     pthread_t *threads;
     size_t thread_count;
     _Atomic bool stopping;
+    int bell; /* eventfd(2): wakes all threads, for good */
     _Atomic int
         spare; /* given up for a connection when there is no other descriptor; -1 */
     _Atomic viv_time complained; /* of an accept(2) that failed */

@@ -26,6 +26,8 @@ OWN_VARIABLES = ("VIVARIUM_BUILDDIR", "VIVARIUM_SRCDIR", "VIVARIUM_MUST_WORK",
 
 SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
+LISTENER = 3  # SD_LISTEN_FDS_START
+
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 36, 38
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -74,19 +76,20 @@ class Identity:
 class Part:
     """One of the three services: how to start it, and the process while there is one.
 
-    Its first start waits for the path `needs`. Before each start, what matches the patterns of
-    `litter` goes: what one that was killed has left there, nobody else would remove. `variables`
-    are added to its environment. `stop_signal` asks it to end as soon as it has answered. With
-    `takes_group` its helpers end with it, which would else go on when it is killed, and take what
-    is meant for the next one.
+    `stdin` is a descriptor, or None for nothing to read; `listener` one that it is given by the
+    protocol of sd_listen_fds(3), or None. Before each start, what matches the patterns of `litter`
+    goes: what one that was killed has left there, nobody else would remove. `variables` are added
+    to its environment. `stop_signal` asks it to end as soon as it has answered. With `takes_group`
+    its helpers end with it, which would else go on when it is killed, and take what is meant for
+    the next one.
     """
 
-    def __init__(self, arguments, identity=None, stdin=None, needs=None, litter=()):
+    def __init__(self, arguments, identity=None, stdin=None, listener=None, litter=()):
         self.name = pathlib.Path(arguments[0]).name
         self.arguments = [str(argument) for argument in arguments]
         self.identity = identity
         self.stdin = stdin
-        self.needs = needs
+        self.listener = listener
         self.litter = litter
         self.variables = {}
         self.takes_group = False
@@ -96,9 +99,6 @@ class Part:
         self.start_at = 0.0  # when to start it again
         self.delay = FIRST_DELAY
         self.quick_ends = 0  # in a row, each soon after its start
-
-    def may_start(self):
-        return self.needs is None or self.needs.exists()
 
     def start(self, *more):
         parent = os.getpid()
@@ -117,7 +117,9 @@ class Part:
         stdin = os.open(os.devnull, os.O_RDONLY) if self.stdin is None else self.stdin
         os.dup2(stdin, 0)
         os.dup2(2, 1)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        if self.listener is not None:
+            os.dup2(self.listener, LISTENER)
+        os.closerange(LISTENER + (self.listener is not None), os.sysconf("SC_OPEN_MAX"))
         if self.identity:
             self.identity.take()
         # prctl(2): a change of user clears it, so it comes after that.
@@ -130,6 +132,8 @@ class Part:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         environment = {key: value for key, value in os.environ.items() if key not in OWN_VARIABLES}
         environment.update(self.variables)
+        if self.listener is not None:
+            environment.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
         os.execve(self.arguments[0], [*self.arguments, *more], environment)
 
     def _remove_litter(self):

@@ -47,6 +47,19 @@ def listen(address, port, advice=""):
     return listener
 
 
+def listen_for_web_server(path, identity=None):
+    """The socket of vivarium-fcgi, as a descriptor that it is given. It stays with us, so that a
+    connection that is made while there is no vivarium-fcgi waits for the next one: lighttpd would
+    not try again for a second or two. Its group is the folder's."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o660)
+    if identity:
+        os.chown(path, identity.uid, -1)
+    listener.listen(1024)
+    return listener.detach()
+
+
 def make_directory(path, mode, identity=None):
     path.mkdir()
     # in this order: without CAP_FSETID the bit of another group cannot be set (chmod(2))
@@ -98,7 +111,7 @@ def start(parts, address, port):
     healthy, text = False, "not all parts have started"
     while not healthy:
         for part in parts:
-            if part.pid is None and part.may_start():
+            if part.pid is None:
                 part.start()
         wait_for_signal(0.05)
         for part, status in reap(parts):
@@ -156,6 +169,7 @@ def stop(parts, seconds):
         term = signal.SIGTERM
         began = time.monotonic()
         end(application, parts, (term, seconds + GRACE), (term, GRACE))  # two: it waits no more
+        os.close(application.listener)  # who waits there is answered by the web server
         # lighttpd closes idle connections when a second is over; where no call ran, and the
         # application has ended at once, nobody waits for an answer
         took = time.monotonic() - began

@@ -87,9 +87,8 @@ def lighttpd(program, identity, place):
     configuration = place.write("lighttpd.conf", LIGHTTPD_CONF.format(
         home=place.home, socket=place.socket,
         spool=", ".join(f'"{path}"' for path in place.spool)))
-    # It would not try again for a second or two, were it to miss vivarium-fcgi's socket.
     part = Part([program, "-D", "-f", configuration], identity, place.listener.fileno(),
-                place.socket, [path / "lighttpd-upload-*" for path in place.spool])
+                litter=[path / "lighttpd-upload-*" for path in place.spool])
     part.stop_signal = signal.SIGINT  # lighttpd(8): once all requests are answered
     return part
 
@@ -107,7 +106,7 @@ def nginx(program, identity, place):
     # What it takes over it leaves as it is, and none of its processes may wait in accept(2).
     place.listener.setblocking(False)
     part = Part([program, "-e", "stderr", "-c", configuration], identity,
-                place.listener.fileno(), place.socket, [spool / "body/*"])
+                place.listener.fileno(), litter=[spool / "body/*"])
     part.variables = {"NGINX": "0;"}
     part.takes_group = True
     part.stop_signal = signal.SIGQUIT  # nginx(8): once all requests are answered

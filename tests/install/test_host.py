@@ -10,7 +10,7 @@ import pytest
 
 from support import processes
 from support.client import Client, exec_target, fresh_id
-from support.together import eventually
+from support.together import eventually, in_background
 
 EXECUTOR, FCGI, LIGHTTPD = "vivarium-executor", "vivarium-fcgi", "vivarium-lighttpd"
 SERVICES = (EXECUTOR, FCGI, LIGHTTPD)
@@ -174,6 +174,21 @@ def test_a_restart_of_the_application_loses_no_session(served, client):
     assert answer.value == 5 and answer.lost == "none"
 
 
+def test_calls_wait_for_an_application_that_starts_again(served, client):
+    """systemd has its listening socket, and lighttpd does not notice."""
+    session = client.session(fresh_id())
+    session.value("kept = 7; kept")
+    for _ in range(3):
+        before = restarts(served, FCGI)
+        os.kill(served.main_process(FCGI), signal.SIGKILL)
+        assert session.value("kept") == 7
+        assert restarts(served, FCGI) == before + 1
+    restart = in_background(lambda: served.run("systemctl", "restart", FCGI))
+    while not restart.done():
+        assert session.value("kept") == 7
+    restart.result()
+
+
 @pytest.mark.parametrize("unit", [FCGI, LIGHTTPD, EXECUTOR])
 def test_what_is_killed_is_started_again(served, client, unit):
     session = client.session(fresh_id())
@@ -260,7 +275,8 @@ def test_a_stop_ends_all(served, client):
             if each.alive() and each.program().startswith(("vivarium", "lighttpd"))]
     assert left == []
     assert served.output("ls", "/run/vivarium", "/run/vivarium/web") \
-        == "/run/vivarium:\nexecutor.sock.lock\nupload\nweb\n\n/run/vivarium/web:\nfcgi.sock.lock"
+        == "/run/vivarium:\nexecutor.sock.lock\nupload\nweb\n\n" \
+        "/run/vivarium/web:\nfcgi.sock\nfcgi.sock.lock"  # the first is nobody's any more
 
 
 def test_an_uninstalled_host_is_as_it_was(host, build, before):

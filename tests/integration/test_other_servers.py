@@ -3,7 +3,6 @@
 
 import http.client
 import os
-import signal
 
 import pytest
 
@@ -150,16 +149,11 @@ def test_the_limit_of_bodies_is_that_of_the_part(other):
 
 
 def test_a_dead_backend_is_told_in_json(instance, other, below, named):
-    instance.process.send_signal(signal.SIGSTOP)
-    try:
-        instance.kill_application()
+    with instance.without_application():
         for client in (below, named):
             answer = client.get("/health")
             assert answer.status == {"lighttpd": 503, "nginx": 502}[other.program]
             assert answer.error_type == "system"
             assert client.exec("1", "x", files={"a": bytes(5 * MEGABYTE)}).error_type == "system"
         assert plain(other, "GET", "/")[::2] == (200, INDEX)
-    finally:
-        instance.process.send_signal(signal.SIGCONT)
-    instance.wait_until_healthy()
     eventually(lambda: below.get("/health").status == 200)

@@ -127,6 +127,14 @@ def test_vivarium_fcgi_killed(instance):
     assert session.name in instance.client.sessions()
 
 
+def test_no_call_fails_that_begins_while_vivarium_fcgi_starts_again(instance):
+    session = instance.client.session(fresh_id())
+    for number in range(1, 6):
+        os.kill(instance.part(FCGI).pid, signal.SIGKILL)
+        answer = session.exec("n = globals().get('n', 0) + 1; n")
+        assert (answer.status, answer.value) == (200, number)
+
+
 def test_vivarium_fcgi_killed_during_a_call(instance):
     session, other = used(instance), used(instance)
     call = in_background(lambda: session.exec(program("""

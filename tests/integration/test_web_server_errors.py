@@ -149,13 +149,8 @@ def held():
 def without_backend(held):
     """That instance without vivarium-fcgi; afterwards it must come back by itself."""
     part = held.part(FCGI)
-    held.process.send_signal(signal.SIGSTOP)
-    try:
-        held.kill_application()
+    with held.without_application():
         yield held
-    finally:
-        held.process.send_signal(signal.SIGCONT)
-    held.wait_until_healthy()
     assert held.part(FCGI).pid != part.pid
     assert held.client.exec("6 * 7", fresh_id()).value == 42
 

@@ -8,7 +8,6 @@ import queue
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -191,15 +190,25 @@ class DevServer:
         return next(self.scratch.glob("*/run/web/fcgi.sock"))
 
     def kill_application(self):
-        """Kill vivarium-fcgi, and wait until no connection to it can be made."""
+        """Kill vivarium-fcgi, and wait for its end."""
         part = self.part(processes.FCGI)
         os.kill(part.pid, signal.SIGKILL)
-        eventually(lambda: not part.alive() and not self._application_listens())
+        eventually(lambda: not part.alive())
 
-    def _application_listens(self):
-        # its threads end one after the other, and the last one closes the socket
-        with socket.socket(socket.AF_UNIX) as connection:
-            return connection.connect_ex(str(self.application_socket())) == 0
+    @contextlib.contextmanager
+    def without_application(self):
+        """No vivarium-fcgi, and nobody who would start one or keep connections for it."""
+        path = self.application_socket()
+        aside = path.with_suffix(".aside")
+        self.process.send_signal(signal.SIGSTOP)
+        path.rename(aside)
+        try:
+            self.kill_application()
+            yield
+        finally:
+            aside.rename(path)
+            self.process.send_signal(signal.SIGCONT)
+        self.wait_until_healthy()
 
     def healthy(self):
         """True when the whole chain answers and can start sandboxes."""

@@ -59,7 +59,7 @@ static void it_listens_for_owner_and_group(void **state) {
     mode_t before = umask(0);
 
     umask(before);
-    assert_int_equal(listener_open(&listener, fixture->address, "", NULL), 0);
+    assert_int_equal(listener_open(&listener, fixture->address, "", -1, NULL), 0);
     assert_int_equal(stat(fixture->path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0660);
     assert_true(fcntl(listener.fd, F_GETFD) & FD_CLOEXEC);
@@ -76,12 +76,12 @@ static void two_never_listen_at_one_path(void **state) {
     struct listener first, second;
     struct viv_error err;
 
-    assert_int_equal(listener_open(&first, fixture->address, "", NULL), 0);
-    assert_fails(listener_open(&second, fixture->address, "", &err), &err, VIV_SYSTEM,
+    assert_int_equal(listener_open(&first, fixture->address, "", -1, NULL), 0);
+    assert_fails(listener_open(&second, fixture->address, "", -1, &err), &err, VIV_SYSTEM,
                  "lock");
     assert_int_equal(connect_to(fixture->path), 0);
     listener_close(&first);
-    assert_int_equal(listener_open(&second, fixture->address, "", NULL), 0);
+    assert_int_equal(listener_open(&second, fixture->address, "", -1, NULL), 0);
     listener_close(&second);
 }
 
@@ -94,7 +94,7 @@ static void a_socket_that_was_left_behind_is_replaced(void **state) {
     snprintf(address.sun_path, sizeof address.sun_path, "%s", fixture->path);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     close(fd);
-    assert_int_equal(listener_open(&listener, fixture->address, "", NULL), 0);
+    assert_int_equal(listener_open(&listener, fixture->address, "", -1, NULL), 0);
     assert_int_equal(connect_to(fixture->path), 0);
     listener_close(&listener);
 }
@@ -109,15 +109,15 @@ static void another_program_at_the_path_is_left_alone(void **state) {
     snprintf(address.sun_path, sizeof address.sun_path, "%s", fixture->path);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(fd, 1), 0);
-    assert_fails(listener_open(&listener, fixture->address, "", &err), &err, VIV_SYSTEM,
-                 "somebody listens");
+    assert_fails(listener_open(&listener, fixture->address, "", -1, &err), &err,
+                 VIV_SYSTEM, "somebody listens");
     assert_int_equal(connect_to(fixture->path), 0);
     close(fd);
     unlink(fixture->path);
     fd = open(fixture->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     close(fd);
-    assert_fails(listener_open(&listener, fixture->address, "", &err), &err, VIV_SYSTEM,
-                 "no socket");
+    assert_fails(listener_open(&listener, fixture->address, "", -1, &err), &err,
+                 VIV_SYSTEM, "no socket");
     assert_int_equal(access(fixture->path, F_OK), 0);
 }
 
@@ -156,9 +156,9 @@ static void addresses_of_another_form_are_refused(void **state) {
     (void)state;
     memset(longest + strlen(longest), 'x', 120);
     for (size_t i = 0; i < COUNT_OF(addresses); i++)
-        assert_fails(listener_open(&listener, addresses[i], "", &err), &err, VIV_CONFIG,
-                     "listen");
-    assert_fails(listener_open(&listener, "unix:/nonexistent/x", "", &err), &err,
+        assert_fails(listener_open(&listener, addresses[i], "", -1, &err), &err,
+                     VIV_CONFIG, "listen");
+    assert_fails(listener_open(&listener, "unix:/nonexistent/x", "", -1, &err), &err,
                  VIV_SYSTEM, "/nonexistent/x");
 }
 
@@ -203,7 +203,7 @@ static void it_listens_at_an_address_of_tcp(void **state) {
 
     (void)state;
     snprintf(address, sizeof address, "tcp:127.0.0.1:%u", port);
-    assert_int_equal(listener_open(&listener, address, loopback, &err), 0);
+    assert_int_equal(listener_open(&listener, address, loopback, -1, &err), 0);
     assert_false(listener.exposed);
     assert_true(fcntl(listener.fd, F_GETFD) & FD_CLOEXEC);
     int client = connect_from("127.0.0.9", port);
@@ -217,10 +217,10 @@ static void it_listens_at_an_address_of_tcp(void **state) {
     close(connection);
     close(client);
     struct listener second;
-    assert_fails(listener_open(&second, address, loopback, &err), &err, VIV_SYSTEM,
+    assert_fails(listener_open(&second, address, loopback, -1, &err), &err, VIV_SYSTEM,
                  address);
     listener_close(&listener);
-    assert_int_equal(listener_open(&listener, address, loopback, &err), 0);
+    assert_int_equal(listener_open(&listener, address, loopback, -1, &err), 0);
     listener_close(&listener);
     listener_close(&listener);
 }
@@ -233,8 +233,8 @@ static void others_than_those_named_are_turned_away(void **state) {
 
     (void)state;
     snprintf(address, sizeof address, "tcp:127.0.0.1:%u", port);
-    assert_int_equal(listener_open(&listener, address, "192.0.2.0/24, 127.0.0.2", &err),
-                     0);
+    assert_int_equal(
+        listener_open(&listener, address, "192.0.2.0/24, 127.0.0.2", -1, &err), 0);
     int client = connect_from("127.0.0.3", port);
     errno = 0;
     assert_int_equal(listener_accept(&listener), -1);
@@ -257,7 +257,7 @@ static void nobody_connects_where_none_is_named(void **state) {
 
     (void)state;
     snprintf(address, sizeof address, "tcp:127.0.0.1:%u", port);
-    assert_int_equal(listener_open(&listener, address, "", &err), 0);
+    assert_int_equal(listener_open(&listener, address, "", -1, &err), 0);
     int client = connect_from("127.0.0.1", port);
     assert_int_equal(listener_accept(&listener), -1);
     close(client);
@@ -277,7 +277,7 @@ static void it_listens_at_ipv6(void **state) {
         skip(); /* a host without IPv6 */
     unsigned port = free_port(AF_INET6);
     snprintf(address, sizeof address, "tcp:[::1]:%u", port);
-    assert_int_equal(listener_open(&listener, address, loopback, &err), 0);
+    assert_int_equal(listener_open(&listener, address, loopback, -1, &err), 0);
     assert_false(listener.exposed);
     peer.sin6_port = htons((in_port_t)port);
     assert_int_equal(connect(client, (struct sockaddr *)&peer, sizeof peer), 0);
@@ -295,11 +295,11 @@ static void it_knows_whether_other_hosts_could_connect(void **state) {
 
     (void)state;
     snprintf(address, sizeof address, "tcp:0.0.0.0:%u", free_port(AF_INET));
-    assert_int_equal(listener_open(&listener, address, "", &err), 0);
+    assert_int_equal(listener_open(&listener, address, "", -1, &err), 0);
     assert_true(listener.exposed);
     listener_close(&listener);
     snprintf(address, sizeof address, "tcp:127.9.9.9:%u", free_port(AF_INET));
-    assert_int_equal(listener_open(&listener, address, "", &err), 0);
+    assert_int_equal(listener_open(&listener, address, "", -1, &err), 0);
     assert_false(listener.exposed);
     listener_close(&listener);
 }
@@ -319,10 +319,68 @@ static void settings_are_checked_without_listening(void **state) {
                  "web_servers: not an address");
 }
 
+/* A socket that listens, of one who keeps it. */
+static int listen_for_others(const char *path) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 10), 0);
+    return fd;
+}
+
+static int copy_of(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+
+static void a_socket_that_is_kept_outlives_us(void **state) {
+    const struct fixture *fixture = *state;
+    int kept = listen_for_others(fixture->path);
+    struct listener listener, second;
+    struct viv_error err;
+
+    assert_int_equal(listener_open(&listener, fixture->address, "", copy_of(kept), NULL),
+                     0);
+    assert_true(listener.kept);
+    assert_fails(listener_open(&second, fixture->address, "", copy_of(kept), &err), &err,
+                 VIV_SYSTEM, "locked");
+    assert_int_equal(connect_to(fixture->path), 0);
+    close(listener_accept(&listener));
+    listener_close(&listener);
+    assert_int_equal(connect_to(fixture->path), 0); /* it waits for the next of us */
+    assert_int_equal(listener_open(&listener, fixture->address, "", copy_of(kept), NULL),
+                     0);
+    int connection = listener_accept(&listener);
+    assert_true(connection >= 0);
+    close(connection);
+    listener_close(&listener);
+    close(kept);
+}
+
+static void what_listens_elsewhere_or_not_at_all_is_not_used(void **state) {
+    const struct fixture *fixture = *state;
+    struct listener listener;
+    char path[sizeof fixture->address];
+
+    snprintf(path, sizeof path, "%s.other", fixture->path);
+    int given[] = {listen_for_others(path), open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    for (size_t i = 0; i < COUNT_OF(given); i++) {
+        assert_int_equal(listener_open(&listener, fixture->address, "", given[i], NULL),
+                         0);
+        assert_false(listener.kept);
+        assert_true(listener.fd == given[i] || fcntl(given[i], F_GETFD) == -1);
+        assert_int_equal(connect_to(fixture->path), 0);
+        listener_close(&listener);
+        assert_int_equal(connect_to(fixture->path), -1);
+    }
+    unlink(path);
+}
+
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        with_fixture(a_socket_that_is_kept_outlives_us),
+        with_fixture(what_listens_elsewhere_or_not_at_all_is_not_used),
         with_fixture(it_listens_for_owner_and_group),
         with_fixture(two_never_listen_at_one_path),
         with_fixture(a_socket_that_was_left_behind_is_replaced),

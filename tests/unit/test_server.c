@@ -39,7 +39,7 @@ static int set_up(void **state) {
     snprintf(fixture->path, sizeof fixture->path, "%s/fcgi.sock",
              fixture->fake.directory);
     snprintf(address, sizeof address, "unix:%s", fixture->path);
-    assert_int_equal(listener_open(&fixture->listener, address, "", NULL), 0);
+    assert_int_equal(listener_open(&fixture->listener, address, "", -1, NULL), 0);
     assert_int_equal(
         server_start(&fixture->server, &fixture->app, &fixture->listener, NULL), 0);
     *state = fixture;
@@ -296,6 +296,23 @@ static int set_up_group(void **state) {
 
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* Calls that begin while none of us runs wait for the next one. */
+static void a_socket_that_outlives_us_keeps_who_connects(void **state) {
+    struct fixture *fixture = *state;
+    struct client client;
+
+    fixture->listener.kept = true; /* as far as the server knows */
+    assert_true(server_stop(&fixture->server, viv_after_ms(60000)));
+    start_client(&client, fixture, "/sessions", NULL);
+    usleep(100000);
+    assert_false(client.answered);
+    assert_int_equal(
+        server_start(&fixture->server, &fixture->app, &fixture->listener, NULL), 0);
+    assert_int_equal(finish_client(&client), 200);
+    assert_true(server_stop(&fixture->server, viv_after_ms(60000)));
+    fixture->listener.kept = false;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         with_fixture(many_requests_are_answered),
@@ -304,6 +321,7 @@ int main(void) {
         with_fixture(while_calls_end_others_are_answered),
         with_fixture(a_call_is_waited_for_until_the_deadline_or_a_signal),
         with_fixture(who_has_connected_before_the_end_is_answered),
+        with_fixture(a_socket_that_outlives_us_keeps_who_connects),
         with_fixture(connections_without_a_request_are_nothing),
     };
 

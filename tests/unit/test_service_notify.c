@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/service_notify.h"
+#include "tests/unit/child.h"
 #include "tests/unit/scratch.h"
 
 static int bind_manager(const struct sockaddr_un *address, socklen_t size) {
@@ -236,6 +237,85 @@ static void variables_that_make_no_sense_are_refused(void **state) {
     service_notify_close(&notify);
 }
 
+/* ---- what it keeps ---- */
+
+static void set_number(const char *name, long number) {
+    char text[32];
+
+    snprintf(text, sizeof text, "%ld", number);
+    setenv(name, text, 1);
+}
+
+/* In a child: the places of what is given are fixed. */
+static int body_given(void *context) {
+    int null = open("/dev/null", O_RDONLY);
+
+    (void)context;
+    REQUIRE(service_notify_take_kept() == -1);
+    for (int fd = 3; fd < 6; fd++)
+        REQUIRE(fd == null || dup2(null, fd) == fd);
+    set_number("LISTEN_FDS", 2);
+    set_number("LISTEN_PID", getpid() + 1);
+    REQUIRE(service_notify_take_kept() == -1 && !getenv("LISTEN_FDS"));
+    setenv("LISTEN_FDS", "x", 1);
+    set_number("LISTEN_PID", getpid());
+    REQUIRE(service_notify_take_kept() == -1);
+    set_number("LISTEN_FDS", 2);
+    set_number("LISTEN_PID", getpid());
+    setenv("LISTEN_FDNAMES", "a:b", 1);
+    REQUIRE(service_notify_take_kept() == 3);
+    REQUIRE(fcntl(3, F_GETFD) == FD_CLOEXEC && fcntl(4, F_GETFD) == -1);
+    REQUIRE(fcntl(5, F_GETFD) == 0);
+    REQUIRE(!getenv("LISTEN_FDS") && !getenv("LISTEN_PID") && !getenv("LISTEN_FDNAMES"));
+    return 0;
+}
+
+static void what_is_given_to_us_is_taken(void **state) {
+    (void)state;
+    in_child(body_given, NULL);
+}
+
+static int receive_descriptor(int manager, char *text, size_t room) {
+    char control[CMSG_SPACE(sizeof(int))];
+    struct iovec part = {text, room - 1};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof control};
+    int fd = -1;
+    ssize_t got = recvmsg(manager, &message, MSG_CMSG_CLOEXEC);
+
+    assert_true(got >= 0);
+    text[got] = '\0';
+    if (CMSG_FIRSTHDR(&message))
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    return fd;
+}
+
+static void a_descriptor_is_kept_in_the_place_of_the_one_before(void **state) {
+    struct scratch scratch = scratch_new();
+    int manager = manager_at_path(&scratch);
+    char text[256];
+    int pair[2];
+
+    (void)state;
+    assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+    struct service_notify notify = opened();
+    assert_true(service_notify_keep(&notify, pair[1]));
+    assert_told(manager, "FDSTOREREMOVE=1\nFDNAME=listener");
+    int kept = receive_descriptor(manager, text, sizeof text);
+    assert_string_equal(text, "FDSTORE=1\nFDNAME=listener");
+    assert_int_equal(write(kept, "x", 1), 1);
+    assert_int_equal(read(pair[0], text, 1), 1);
+    service_notify_close(&notify);
+    assert_false(service_notify_keep(&notify, pair[1]));
+    close(kept);
+    close(pair[0]);
+    close(pair[1]);
+    close(manager);
+    scratch_remove(&scratch);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(without_a_manager_nothing_happens, clear),
@@ -247,6 +327,9 @@ int main(void) {
         cmocka_unit_test_setup(another_process_has_the_watchdog, clear),
         cmocka_unit_test_setup(a_short_interval_is_not_none, clear),
         cmocka_unit_test_setup(variables_that_make_no_sense_are_refused, clear),
+        cmocka_unit_test_setup(what_is_given_to_us_is_taken, clear),
+        cmocka_unit_test_setup(a_descriptor_is_kept_in_the_place_of_the_one_before,
+                               clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
