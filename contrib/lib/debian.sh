@@ -12,7 +12,7 @@ build_packages=(autoconf automake gcc libc6-dev make pkg-config libfcgi-dev libj
 # shellcheck disable=SC2034
 test_packages=(libcmocka-dev python3-pytest python3-flake8 clang clang-format clang-tidy cppcheck
     shellcheck codespell mandoc xz-utils bubblewrap curl python3-kubernetes
-    python3-yaml nginx systemd)
+    python3-yaml nginx systemd libfaketime)
 
 is_installed() {
     [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
