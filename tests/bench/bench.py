@@ -14,6 +14,7 @@ import pathlib
 import platform
 import sys
 
+import busy
 import checkpoints
 import measures
 from report import Report
@@ -21,9 +22,11 @@ from services import Alternative, Floor, Vivarium
 
 # how often each is measured
 FULL = {"calls": 3000, "rounds": 20, "in_a_round": 10, "jobs": 40, "files": 20, "bodies": 3,
-        "idle": 100, "burst": 100, "pauses": 100}
+        "idle": 100, "burst": 100, "pauses": 100, "at_once": 112, "probes": 100}
 QUICK = {"calls": 100, "rounds": 2, "in_a_round": 3, "jobs": 3, "files": 2, "bodies": 1,
-         "idle": 10, "burst": 12, "pauses": 6}
+         "idle": 10, "burst": 12, "pauses": 6, "at_once": 4, "probes": 5}
+
+RESERVED = 16  # threads that calls never hold, as by default
 
 # Only what the measurements themselves would run into.
 SETTINGS = {"rate_limit": 0, "max_sessions": 4096, "session_idle_timeout": "1h"}
@@ -83,6 +86,7 @@ def measure(report, build, counts):
         measures.files(report, pooled, counts["files"])
         measures.large_body(report, pooled, counts["bodies"])
     compare_checkpoints(report, build, counts)
+    keep_all_busy(report, build, counts)
 
 
 def compare_checkpoints(report, build, counts):
@@ -96,6 +100,17 @@ def compare_checkpoints(report, build, counts):
         for service in both:
             service.wait()
         checkpoints.measure(report, *both, counts)
+
+
+def keep_all_busy(report, build, counts):
+    """With one that has so many threads for calls; it goes with the sessions that compute."""
+    with contextlib.ExitStack() as stack:
+        print("bench: all threads busy", file=sys.stderr, flush=True)
+        service = Vivarium(build, threads=counts["at_once"] + RESERVED, reserved_threads=RESERVED,
+                           exec_timeout="300s", **SETTINGS)
+        stack.callback(service.stop)
+        service.wait()
+        busy.measure(report, service, counts["at_once"], counts["probes"])
 
 
 def main():

@@ -35,6 +35,11 @@ def request(code, session, files=None):
     return head.encode() + body
 
 
+def own_request(method, target):
+    """The bytes of a request without a body."""
+    return f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+
+
 def body_of(message):
     """The part of a request or an answer after its head."""
     return message[message.index(b"\r\n\r\n") + 4:]

@@ -5,7 +5,8 @@ import os
 import pathlib
 import time
 
-from support.must import few_can
+from support.must import few_can, only_root_can
+from support.processes import EXECUTOR, FCGI, WEB_SERVER
 from support.together import in_background
 
 GREEDY_THREADS = 30
@@ -34,6 +35,10 @@ def grouped_by_session():
     return setting.exists() and setting.read_text().strip() == "1" and own in ([], ["/"])
 
 
+def nice_value_of_group(process):
+    return int((process.path / "autogroup").read_text().rpartition(" ")[2])
+
+
 def test_threads_are_no_votes(new_session):
     if not grouped_by_session():
         few_can("the scheduler makes no groups by itself here")
@@ -60,10 +65,20 @@ def test_health_and_other_calls_while_all_processors_are_busy(client, new_sessio
     assert all(call.result(120).success for call in calls)
 
 
+def test_the_services_come_first_where_nice_values_count_in_a_group_only(server, new_session):
+    if not grouped_by_session():
+        few_can("the scheduler makes no groups by itself here")
+    only_root_can("have its group come first")
+    worker = server.worker_of(new_session())
+    assert nice_value_of_group(worker) == 0
+    for program in (WEB_SERVER, FCGI, EXECUTOR):
+        assert nice_value_of_group(server.part(program)) == -10
+
+
 def test_workers_give_way(server, new_session):
     session = new_session()
     worker = server.worker_of(session)
-    ours = os.getpriority(os.PRIO_PROCESS, server.part("vivarium-fcgi").pid)
+    ours = os.getpriority(os.PRIO_PROCESS, server.part(FCGI).pid)
     assert os.getpriority(os.PRIO_PROCESS, worker.pid) == min(ours + 10, 19)
     for attempt in ("os.nice(-1)", "os.setpriority(os.PRIO_PROCESS, 0, 0)"):
         assert session.exec(f"import os\n{attempt}").error_type == "PermissionError"
