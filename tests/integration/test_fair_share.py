@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from support.must import few_can, only_root_can
+from support.must import few_can, not_with_slots, only_root_can
 from support.processes import EXECUTOR, FCGI, WEB_SERVER
 from support.together import in_background
 
@@ -69,6 +69,7 @@ def test_the_services_come_first_where_nice_values_count_in_a_group_only(server,
     if not grouped_by_session():
         few_can("the scheduler makes no groups by itself here")
     only_root_can("have its group come first")
+    not_with_slots("there root may not, either")
     worker = server.worker_of(new_session())
     assert nice_value_of_group(worker) == 0
     for program in (WEB_SERVER, FCGI, EXECUTOR):
