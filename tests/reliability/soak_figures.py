@@ -7,10 +7,13 @@ import pathlib
 import re
 
 from support import processes
+from support.client import fresh_id
 from support.holdings import CGROUPS
+from support.together import eventually
 
 PARTS = (processes.WEB_SERVER, processes.FCGI, processes.EXECUTOR, processes.ZYGOTE)
 MEGABYTE = 1 << 20
+QUIET = 8  # seconds without a change: the web server closes for up to 5 (HTTP_LINGER_TIMEOUT)
 # What a part may have more than before, of memory that is its own (PSS): arenas of malloc(3),
 # of which each processor has some, keep what they had at their fullest, and a fuller moment
 # than before may come at any time. The zygote shares more or less of its own with its workers.
@@ -52,6 +55,25 @@ def holdings(instance):
     # the last: the web server may not have closed its connection when it has answered
     found["sessions"] = instance.client.health().json["active_sessions"]
     return found
+
+
+def settle(instance, within=60):
+    """Wait until all sessions have ended and what is held stays the same; return that."""
+    # after a loss a connection that is kept is made by the next call that needs it
+    session = instance.client.session(fresh_id())
+    assert session.value("1") + session.value("1") == 2
+    session.end()
+    eventually(lambda: not instance.client.sessions(), within=within)
+    held = []
+
+    def steady():
+        try:
+            held.append(holdings(instance))
+        except OSError:  # of a process that ended meanwhile
+            held.clear()
+        return len(held) > QUIET and all(one == held[-1] for one in held[-QUIET:]) and held[-1]
+
+    return eventually(steady, within=60 + QUIET, every=1)
 
 
 def sizes(instance):

@@ -17,14 +17,12 @@ import re
 import sys
 import time
 
-from support.client import fresh_id
 from support.must import not_with_slots
 from support.server import running
 from support.tiers import ROOT
-from support.together import eventually
 
 from .soak_calls import draw_lives
-from .soak_figures import Record, count_table, holdings
+from .soak_figures import Record, count_table, settle
 from .soak_kills import Killer
 from .soak_lives import LongSession, Stage, live
 from .soak_log import EXPLAINED, GOOD, unexplained
@@ -35,28 +33,8 @@ SEED = int(os.environ.get("SOAK_SEED", random.SystemRandom().randrange(1 << 32))
 BUILD = pathlib.Path(os.environ.get("VIVARIUM_BUILDDIR", ROOT))
 CLIENTS = 8
 IDLE = 3  # seconds after which a session ends
-QUIET = 8  # seconds without a change: the web server closes for up to 5 (HTTP_LINGER_TIMEOUT)
 # part of the run that is over at each moment
 STAGES = {"after 10 %": 0.1, "after 55 %": 0.55, "end": 1.0}
-
-
-def settle(instance):
-    """Wait until all sessions have ended and what is held stays the same; return that."""
-    # after a loss a connection that is kept is made by the next call that needs it
-    session = instance.client.session(fresh_id())
-    assert session.value("1") + session.value("1") == 2
-    session.end()
-    eventually(lambda: not instance.client.sessions(), within=IDLE + 60)
-    held = []
-
-    def steady():
-        try:
-            held.append(holdings(instance))
-        except OSError:  # of a process that ended meanwhile
-            held.clear()
-        return len(held) > QUIET and all(one == held[-1] for one in held[-QUIET:]) and held[-1]
-
-    return eventually(steady, within=60 + QUIET, every=1)
 
 
 def run_stage(instance, lives, rng, last):
@@ -123,7 +101,7 @@ def test_nothing_is_left_of_thousands_of_calls():
             stage, killer, long_session = run_stage(
                 instance, lives[first:int(SESSIONS * part)], rng, part == 1.0)
             first = int(SESSIONS * part)
-            record.take(moment, instance, settle(instance))
+            record.take(moment, instance, settle(instance, within=IDLE + 60))
             record.supervisors.append(long_session.seen)
             counts["Calls"] += stage.kinds
             counts["Outcomes"] += stage.outcomes
