@@ -3,13 +3,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -17,7 +15,9 @@
 
 #include "common/bytes.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/path_lock.h"
 
 #define UNIX_SCHEME "unix:"
 #define TCP_SCHEME  "tcp:"
@@ -31,21 +31,6 @@ union address {
 };
 
 /* ---- a unix socket ---- */
-
-static int lock_path(const char *path, struct viv_error *err) {
-    char lock[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof ".lock"];
-
-    snprintf(lock, sizeof lock, "%s.lock", path);
-    CLEANUP(close_fd)
-    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return viv_fail(err, VIV_SYSTEM, "open %s: %m", lock);
-    /* flock(2): gone with its holder, however that ends. The file stays, so that two can
-     * never hold locks on two files of this name. */
-    if (flock(fd, LOCK_EX | LOCK_NB))
-        return viv_fail(err, VIV_SYSTEM, "%s is locked: another one listens there", lock);
-    return steal_fd(&fd);
-}
 
 /* Removes the socket of one that has ended. The lock keeps out our own kind only,
  * so ask. */
@@ -110,7 +95,7 @@ static bool listens_at(int fd, const struct sockaddr_un *address) {
 
 static int open_unix(struct listener *listener, const struct sockaddr_un *address,
                      int *given, struct viv_error *err) {
-    CLEANUP(close_fd) int lock = lock_path(address->sun_path, err);
+    CLEANUP(close_fd) int lock = path_lock_take(address->sun_path, viv_now(), err);
 
     listener->kept = listens_at(*given, address);
     if (lock < 0 || (!listener->kept && remove_stale(address, err)))

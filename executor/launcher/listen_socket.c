@@ -2,34 +2,17 @@
 #include "executor/launcher/listen_socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/path_lock.h"
 
-#define BACKLOG 256
-
-/* Two that start at once must not take the same old socket away: the second would take the
- * new one of the first. The file stays, so that they always mean the same one. It is open
- * to nobody else, who could hold the lock. */
-static int lock_start(const char *path, struct viv_error *err) {
-    char lock[sizeof((struct sockaddr_un *)NULL)->sun_path + sizeof ".lock"];
-
-    snprintf(lock, sizeof lock, "%s.lock", path);
-    CLEANUP(close_fd)
-    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return viv_fail(err, VIV_SYSTEM, "open %s: %m", lock);
-    if (flock(fd, LOCK_EX))
-        return viv_fail(err, VIV_SYSTEM, "lock %s: %m", lock);
-    return steal_fd(&fd);
-}
+#define BACKLOG       256
+#define LOCK_LIMIT_MS 5000
 
 /* Removes a socket that nobody listens on any more, and nothing else: connect(2) refuses
  * with the same error where there is no socket at all. */
@@ -57,7 +40,9 @@ int listen_socket_open(const char *path, uid_t owner, struct viv_error *err) {
     if (strlen(path) >= sizeof address.sun_path)
         return viv_fail(err, VIV_CONFIG, "the path of the socket is too long: %s", path);
     strcpy(address.sun_path, path);
-    CLEANUP(close_fd) int lock = lock_start(path, err); /* until it listens */
+    /* Until it listens: of two that start at once the second would take the new socket of the
+     * first for an old one. */
+    CLEANUP(close_fd) int lock = path_lock_take(path, viv_after_ms(LOCK_LIMIT_MS), err);
     if (lock < 0 || remove_stale(&address, err))
         return -1;
     CLEANUP(close_fd)
