@@ -13,6 +13,7 @@ import pytest
 from support import processes
 from support.client import fresh_id
 from support.server import running
+from support.together import eventually
 
 # small enough to be reached in no time, and not the defaults in anything
 SMALL = {
@@ -84,6 +85,31 @@ def brief():
         session_idle_timeout="2s",
     ) as instance:
         yield instance
+
+
+@pytest.fixture(scope="module")
+def _short():
+    with running(rate_limit=0, pool_size=1) as instance:
+        yield instance
+
+
+@pytest.fixture
+def short(_short):
+    """An instance of the file's own, for tests that take from it what it needs.
+
+    It keeps one sandbox ready, and is well again after each test by itself.
+    """
+    yield _short
+    _short.wait_until_healthy()
+    eventually(lambda: _short.client.exec("1", fresh_id()).status == 200)
+
+
+@pytest.fixture
+def lasting(short):
+    """A session in it with a variable."""
+    session = short.client.session(fresh_id())
+    assert session.exec("x = 41").success
+    return session
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@
 import contextlib
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import time
@@ -12,6 +11,7 @@ import time
 import pytest
 
 from support.executor import AS_IT_IS, ROOT, Executor
+from support.processes import stopped
 from support.service_manager import ServiceManager
 from support.together import eventually
 
@@ -39,16 +39,6 @@ def launch(tier, _slots, manager):
 
     with contextlib.ExitStack() as stack:
         yield begin
-
-
-@contextlib.contextmanager
-def stopped(process):
-    """A process that does nothing for as long as the context lasts."""
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
 
 
 def beats_in(manager, seconds):

@@ -230,29 +230,9 @@ def test_a_restored_worker_is_killed_with_its_copy(instance, session):
     assert "restored_to" not in answer.session
 
 
-def test_a_copy_that_the_session_kills_is_one_that_it_does_not_have(session):
-    session.exec("x = 1")
-    rest(session)
-    answer = session.exec(program("""
-        import os, signal, ctypes
-        for pid in range(2, 300):
-            if pid != os.getpid():
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-        ctypes.string_at(0)
-    """))
-    assert (answer.error_type, answer.lost) == ("crash", "variables")
-    assert "restored_to" not in answer.session
-    assert session.value("'x' in globals()") is False
-
-
-@pytest.mark.parametrize("names", ["SIGSTOP", "SIGTERM SIGINT SIGUSR1 SIGSTOP SIGCONT SIGSEGV"])
-def test_signals_to_the_copy_change_nothing(session, names):
-    session.exec("x = 1")
-    rest(session)
-    answer = session.exec(program(f"""
+def signals_to_the_copy(names):
+    """Code that sends these to all other processes that it sees, and then crashes."""
+    return program(f"""
         import os, signal, ctypes
         for pid in range(2, 300):
             if pid != os.getpid():
@@ -262,7 +242,23 @@ def test_signals_to_the_copy_change_nothing(session, names):
                     except ProcessLookupError:
                         pass
         ctypes.string_at(0)
-    """))
+    """)
+
+
+def test_a_copy_that_the_session_kills_is_one_that_it_does_not_have(session):
+    session.exec("x = 1")
+    rest(session)
+    answer = session.exec(signals_to_the_copy("SIGKILL"))
+    assert (answer.error_type, answer.lost) == ("crash", "variables")
+    assert "restored_to" not in answer.session
+    assert session.value("'x' in globals()") is False
+
+
+@pytest.mark.parametrize("names", ["SIGSTOP", "SIGTERM SIGINT SIGUSR1 SIGSTOP SIGCONT SIGSEGV"])
+def test_signals_to_the_copy_change_nothing(session, names):
+    session.exec("x = 1")
+    rest(session)
+    answer = session.exec(signals_to_the_copy(names))
     assert (answer.error_type, answer.lost) == ("crash", "none")
     assert session.value("x") == 1
 

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What goes on while a part of vivarium-executor hangs, and what outlives vivarium-fcgi."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import time
 
 import pytest
 
 from support.client import fresh_id
-from support.processes import EXECUTOR, FCGI, ZYGOTE, find
+from support.processes import EXECUTOR, FCGI, ZYGOTE, find, stopped
 from support.server import running
 from support.together import at_once, eventually
 
@@ -34,22 +32,11 @@ PARTS = {
 }
 
 
-@contextlib.contextmanager
-def held(process):
-    """The process, stopped from outside."""
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGCONT)
-
-
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_of_the_executor_hangs(instance, name):
     session = instance.client.session(fresh_id())
     assert session.exec("x = 41").success
-    with held(PARTS[name](instance)):
+    with stopped(PARTS[name](instance)):
         assert session.value("x + 1") == 42
         began = time.monotonic()
         assert instance.client.health().status in (200, 503)

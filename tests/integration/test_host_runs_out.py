@@ -6,40 +6,14 @@ The limits of the kernel are lowered under the parts while they serve, and raise
 
 import time
 
-import pytest
-
 from support.client import fresh_id
 from support.limits import without_descriptors, without_processes
 from support.must import few_can, only_root_can
 from support.processes import EXECUTOR, FCGI, ZYGOTE, find
-from support.server import running
 from support.together import at_once, eventually
 
 # what waits for a sandbox that does not come gives up after 10 s
 AT_ONCE = 8
-
-
-@pytest.fixture(scope="module")
-def short():
-    """An instance that keeps one sandbox ready."""
-    with running(rate_limit=0, pool_size=1) as instance:
-        yield instance
-
-
-@pytest.fixture
-def instance(short):
-    """That instance, which starts sessions again after each test, by itself."""
-    yield short
-    short.wait_until_healthy()
-    eventually(lambda: short.client.exec("1", fresh_id()).status == 200)
-
-
-@pytest.fixture
-def session(instance):
-    """A session with a variable."""
-    session = instance.client.session(fresh_id())
-    assert session.exec("x = 41").success
-    return session
 
 
 def refusals(instance, count):
@@ -66,51 +40,51 @@ def limited(process):
     return process
 
 
-def test_vivarium_fcgi_has_no_descriptors(instance, session):
-    with without_descriptors(instance.part(FCGI)):
-        refusals(instance, 3)
-        assert session.value("x + 1") == 42
-        assert instance.client.get("/sessions").status == 200
-        answers = at_once([lambda: instance.client.get("/sessions")] * 10)
+def test_vivarium_fcgi_has_no_descriptors(short, lasting):
+    with without_descriptors(short.part(FCGI)):
+        refusals(short, 3)
+        assert lasting.value("x + 1") == 42
+        assert short.client.get("/sessions").status == 200
+        answers = at_once([lambda: short.client.get("/sessions")] * 10)
         assert {answer.status for answer in answers} == {200}
-    assert session.exec("x").lost == "none"
-    assert "event=accept_failed" in instance.messages()
+    assert lasting.exec("x").lost == "none"
+    assert "event=accept_failed" in short.messages()
 
 
-def test_the_keeper_has_no_descriptors(instance, session):
-    keeper = instance.parts(EXECUTOR)[0]
+def test_the_keeper_has_no_descriptors(short, lasting):
+    keeper = short.parts(EXECUTOR)[0]
     with without_descriptors(keeper):
         for _ in range(3):
-            assert instance.client.exec("1", fresh_id()).success
-        assert session.value("x + 1") == 42
-        assert instance.client.health().status == 200
+            assert short.client.exec("1", fresh_id()).success
+        assert lasting.value("x + 1") == 42
+        assert short.client.health().status == 200
     assert keeper.alive()
 
 
-def test_the_launcher_has_no_descriptors(instance, session):
-    launcher = launcher_of(instance)
+def test_the_launcher_has_no_descriptors(short, lasting):
+    launcher = launcher_of(short)
     with without_descriptors(launcher):
-        refusals(instance, 3)
-        assert session.value("x + 1") == 42
-        eventually(lambda: instance.client.health().status == 503)
+        refusals(short, 3)
+        assert lasting.value("x + 1") == 42
+        eventually(lambda: short.client.health().status == 503)
     assert launcher.alive()
-    assert session.exec("x").lost == "none"
+    assert lasting.exec("x").lost == "none"
 
 
-def test_no_sandbox_can_be_made(instance, session):
-    launcher = limited(launcher_of(instance))
+def test_no_sandbox_can_be_made(short, lasting):
+    launcher = limited(launcher_of(short))
     with without_processes(launcher):
-        instance.client.exec("1", fresh_id())  # takes the one that is ready
-        refusals(instance, 3)
-        assert session.value("x + 1") == 42
+        short.client.exec("1", fresh_id())  # takes the one that is ready
+        refusals(short, 3)
+        assert lasting.value("x + 1") == 42
     assert launcher.alive()
 
 
-def test_no_worker_can_be_made(instance, session):
-    zygote = limited(instance.part(ZYGOTE))
+def test_no_worker_can_be_made(short, lasting):
+    zygote = limited(short.part(ZYGOTE))
     with without_processes(zygote):
-        instance.client.exec("1", fresh_id())
-        refusals(instance, 3)
-        assert session.value("x + 1") == 42
+        short.client.exec("1", fresh_id())
+        refusals(short, 3)
+        assert lasting.value("x + 1") == 42
     assert zygote.alive()
-    assert "event=worker_not_made" in instance.messages()
+    assert "event=worker_not_made" in short.messages()

@@ -9,12 +9,9 @@ afterwards is as before, by itself.
 import contextlib
 import time
 
-import pytest
-
 from support.client import b64, fresh_id
 from support.limits import without_memory
 from support.processes import EXECUTOR, FCGI, find
-from support.server import running
 from support.together import at_once, eventually
 
 from .bystander import COUNT, Bystander
@@ -23,29 +20,6 @@ from .phases import label
 LARGE = 8 << 20
 CONTENT = b"content\n" * 100000
 STORM = 12  # clients at once
-
-
-@pytest.fixture(scope="module")
-def short():
-    """An instance that keeps one sandbox ready."""
-    with running(rate_limit=0, pool_size=1) as instance:
-        yield instance
-
-
-@pytest.fixture
-def instance(short):
-    """That instance, well again after each test by itself."""
-    yield short
-    short.wait_until_healthy()
-    eventually(lambda: short.client.exec("1", fresh_id()).status == 200)
-
-
-@pytest.fixture
-def session(instance):
-    """A session with a variable."""
-    session = instance.client.session(fresh_id())
-    assert session.exec("x = 41").success
-    return session
 
 
 def upload(session, size):
@@ -58,24 +32,24 @@ def write(session):
     return session.exec(f"open('out', 'wb').write(bytes({LARGE}))")
 
 
-def test_large_allocations_of_vivarium_fcgi(instance, session):
-    part, other = instance.part(FCGI), instance.client.session(fresh_id())
-    assert upload(session, LARGE).value == LARGE and other.exec("0").success
+def test_large_allocations_of_vivarium_fcgi(short, lasting):
+    part, other = short.part(FCGI), short.client.session(fresh_id())
+    assert upload(lasting, LARGE).value == LARGE and other.exec("0").success
     time.sleep(0.3)  # until the connections of these calls are closed
     descriptors = len(part.descriptors())
     with without_memory(part, left=1 << 20):
         for _ in range(3):
-            answer = upload(session, LARGE)
+            answer = upload(lasting, LARGE)
             assert (answer.status, answer.error_type) == (503, "capacity")
             assert int(answer.headers["Retry-After"]) >= 1
-            answer = write(session)
+            answer = write(lasting)
             assert (answer.value, answer.lost, answer.files) == (LARGE, "none", {})
             assert answer.left_out["out"]["reason"] == "no_room"
             assert other.value("6 * 7") == 42
     assert part.alive()
-    assert upload(session, LARGE).value == LARGE
-    assert list(write(session).files) == ["out"]
-    answer = session.exec("x")
+    assert upload(lasting, LARGE).value == LARGE
+    assert list(write(lasting).files) == ["out"]
+    answer = lasting.exec("x")
     assert (answer.value, answer.lost) == (41, "none")
     assert answer.session["execution_count"] == 8  # nothing that was refused has run
     eventually(lambda: len(part.descriptors()) <= descriptors)
@@ -95,10 +69,10 @@ class Stormy(Bystander):
         return answer
 
 
-def test_any_allocation_of_vivarium_fcgi(instance):
+def test_any_allocation_of_vivarium_fcgi(short):
     """It may end, which ends no session; one whose answer it cannot take is lost, and told so."""
-    part = instance.part(FCGI)
-    clients = [Stormy(instance.client.session(fresh_id())) for _ in range(STORM)]
+    part = short.part(FCGI)
+    clients = [Stormy(short.client.session(fresh_id())) for _ in range(STORM)]
     with contextlib.ExitStack() as stack:
         for client in clients:
             stack.enter_context(client)
@@ -109,40 +83,40 @@ def test_any_allocation_of_vivarium_fcgi(instance):
         assert set(client.losses()) <= {"all"}
         assert {seen for _, _, seen, _ in client.seen} <= {
             "200", "200 crash", "503 capacity", "503 system", "502 system", "cut"}
-    instance.wait_until_healthy()
+    short.wait_until_healthy()
     for client in clients:
         assert label(client.call)[0] == "200"
         assert client.session.exec("n").lost == "none"
         client.session.end()
 
 
-def test_any_allocation_of_the_launcher(instance, session):
-    launcher = instance.parts(EXECUTOR)[1]
+def test_any_allocation_of_the_launcher(short, lasting):
+    launcher = short.parts(EXECUTOR)[1]
     with without_memory(launcher):
-        answers = at_once([lambda: instance.client.exec("6 * 7", fresh_id())] * STORM)
+        answers = at_once([lambda: short.client.exec("6 * 7", fresh_id())] * STORM)
         ended = not launcher.alive()
     for answer in answers:
         assert answer.status == 503 or (answer.status, answer.success) == (200, True) \
             or answer.lost == "all"
         if answer.status == 503:
             assert int(answer.headers["Retry-After"]) >= 1
-    seen, answer = eventually(lambda: (now := label(lambda: session.exec("globals().get('x')")))[
+    seen, answer = eventually(lambda: (now := label(lambda: lasting.exec("globals().get('x')")))[
         0] == "200" and now, within=60)
     assert (answer.value, answer.lost) == ((None, "all") if ended or not launcher.alive()
                                            else (41, "none"))
 
 
-def test_any_allocation_of_a_supervisor(instance, session):
+def test_any_allocation_of_a_supervisor(short, lasting):
     """Another session sees nothing of it, and its own answers are right or say what is lost."""
-    supervisor = find(instance.worker_of(session).parent)
-    with Bystander(instance.client.session(fresh_id())) as bystander:
+    supervisor = find(short.worker_of(lasting).parent)
+    with Bystander(short.client.session(fresh_id())) as bystander:
         with without_memory(supervisor):
             for _ in range(3):
-                for answer in (upload(session, LARGE), write(session)):
+                for answer in (upload(lasting, LARGE), write(lasting)):
                     assert answer.status == 200
                     assert answer.success and answer.value == LARGE or answer.lost == "all"
                     assert set(map(len, answer.files.values())) <= {LARGE}
         ended = not supervisor.alive()
     bystander.check("supervisor", None)
-    assert session.exec("globals().get('x')").value == (None if ended else 41)
-    assert write(session).files["out"] == bytes(LARGE)
+    assert lasting.exec("globals().get('x')").value == (None if ended else 41)
+    assert write(lasting).files["out"] == bytes(LARGE)

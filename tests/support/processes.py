@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import signal
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -122,6 +123,17 @@ def find(pid):
         return Process(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
+
+
+@contextlib.contextmanager
+def stopped(process):
+    """The process does nothing for as long as the context lasts. It may be gone in the end."""
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGCONT)
 
 
 def everything():

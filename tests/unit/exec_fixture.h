@@ -141,6 +141,28 @@ static inline void expect_error(struct fixture *fixture, const char *id, const c
     drop(&answer);
 }
 
+/* A thread that makes a call in the session "a". */
+struct caller {
+    struct fixture *fixture;
+    pthread_t thread;
+    const char *code;
+    struct answer answer; /* when it has been joined */
+};
+
+static inline void *caller_main(void *context) {
+    struct caller *caller = context;
+
+    post(caller->fixture, "a", caller->code, &caller->answer);
+    return NULL;
+}
+
+static inline void caller_start(struct caller *caller, struct fixture *fixture,
+                                const char *code) {
+    caller->fixture = fixture;
+    caller->code = code;
+    assert_int_equal(pthread_create(&caller->thread, NULL, caller_main, caller), 0);
+}
+
 #define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 #endif

@@ -3,27 +3,11 @@
 #include "fcgi-app/sandbox_call.h"
 #include "tests/unit/exec_fixture.h"
 
-struct caller {
-    struct fixture *fixture;
-    pthread_t thread;
-    const char *code;
-    struct answer answer;
-};
-
-static void *call(void *context) {
-    struct caller *caller = context;
-
-    post(caller->fixture, "a", caller->code, &caller->answer);
-    return NULL;
-}
-
 /* Begins a call and waits until it runs. */
 static void begin(struct caller *caller, struct fixture *fixture, const char *code) {
     bool there = false;
 
-    caller->fixture = fixture;
-    caller->code = code;
-    assert_int_equal(pthread_create(&caller->thread, NULL, call, caller), 0);
+    caller_start(caller, fixture, code);
     for (; !there; usleep(1000))
         there = sessions_count(fixture->app.sessions) == 1 &&
                 fixture->fake.entries[0].sandbox.runs == 1;

@@ -143,30 +143,13 @@ static void the_number_of_a_call_is_recorded_before_its_code_runs(void **state) 
     assert_recorded(fixture, 2);
 }
 
-struct caller {
-    struct fixture *fixture;
-    pthread_t thread;
-    const char *code;
-    struct answer answer;
-};
-
-static void *call(void *context) {
-    struct caller *caller = context;
-
-    post(caller->fixture, "a", caller->code, &caller->answer);
-    return NULL;
-}
-
 static void first_calls_at_once_make_one_session(void **state) {
     struct fixture *fixture = *state;
     struct caller callers[4];
     int created = 0, counts = 0;
 
-    for (size_t i = 0; i < COUNT_OF(callers); i++) {
-        callers[i].fixture = fixture;
-        callers[i].code = "wait\nprint";
-        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
-    }
+    for (size_t i = 0; i < COUNT_OF(callers); i++)
+        caller_start(&callers[i], fixture, "wait\nprint");
     usleep(20000);
     fixture->fake.gate = true;
     for (size_t i = 0; i < COUNT_OF(callers); i++) {

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* What others may want of a session while a call has it, or several wait for it. */
-#include "tests/unit/unit.h"
+#include "tests/unit/sessions_bench.h"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/cleanup.h"
-#include "fcgi-app/session_table.h"
-
-static const struct session_limits roomy = {.max_sessions = 2,
-                                            .max_queued = 100,
-                                            .max_queue_wait = 60000,
-                                            .idle_timeout = 600000};
-
-static struct session *enter(struct sessions *sessions, struct viv_error *err) {
-    const struct session_visit visit = {.id = "a", .client = "192.0.2.1"};
-
-    return sessions_enter(sessions, &visit, err);
-}
 
 /* Enters, begins an execution. */
 static struct session *begin(struct sessions *sessions) {
-    struct session *session = enter(sessions, NULL);
+    struct session *session = enter(sessions, "a", NULL);
 
     assert_non_null(session);
     sessions_begin_execution(sessions, session);
@@ -163,7 +149,7 @@ struct visitor {
 static void *visit(void *context) {
     struct visitor *visitor = context;
     struct viv_error err = {.code = VIV_OK, .message = ""};
-    struct session *session = enter(visitor->sessions, &err);
+    struct session *session = enter(visitor->sessions, "a", &err);
 
     visitor->code = err.code;
     if (session) {
@@ -171,17 +157,6 @@ static void *visit(void *context) {
         sessions_leave(visitor->sessions, session);
     }
     return NULL;
-}
-
-static void wait_for_queue(struct sessions *sessions, uint64_t count) {
-    uint64_t queued;
-
-    do {
-        usleep(1000);
-        pthread_mutex_lock(&sessions->lock);
-        queued = session_table_find(sessions, "a")->queued;
-        pthread_mutex_unlock(&sessions->lock);
-    } while (queued != count);
 }
 
 static void who_waits_for_a_session_that_ends_is_sent_away(void **state) {

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/unit.h"
+#include "tests/unit/sessions_bench.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-#include "fcgi-app/session_table.h"
-
-static const struct session_limits roomy = {.max_sessions = 100,
-                                            .max_queued = 100,
-                                            .max_queue_wait = 60000,
-                                            .idle_timeout = 600000};
-
-static struct session *enter(struct sessions *sessions, const char *id,
-                             struct viv_error *err) {
-    const struct session_visit visit = {.id = id, .client = "192.0.2.1"};
-
-    return sessions_enter(sessions, &visit, err);
-}
 
 /* Enters, runs something, leaves. */
 static void visit_once(struct sessions *sessions, const char *id) {
@@ -142,18 +126,6 @@ static void start(struct visitor *visitor, struct sessions *sessions, atomic_int
     visitor->turn = turn;
     visitor->place = -1;
     assert_int_equal(pthread_create(&visitor->thread, NULL, visit_in_thread, visitor), 0);
-}
-
-/* Waits until so many calls wait for the session "a". */
-static void wait_for_queue(struct sessions *sessions, uint64_t count) {
-    uint64_t queued;
-
-    do {
-        usleep(1000);
-        pthread_mutex_lock(&sessions->lock);
-        queued = session_table_find(sessions, "a")->queued;
-        pthread_mutex_unlock(&sessions->lock);
-    } while (queued != count);
 }
 
 static void calls_have_the_session_in_the_order_of_arrival(void **state) {
