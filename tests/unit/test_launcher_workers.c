@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers of the tiers without namespaces, which are the launcher's own children. */
+/* The workers of the tiers without namespaces, which are the launcher's own children; and how
+ * the launcher looks at a worker before a copy is made of it. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -161,6 +163,40 @@ static void no_interrupt_is_kept_for_the_next_worker(void **state) {
     assert_int_equal(told(), 0);
 }
 
+/* ---- looked at ---- */
+
+static enum look_verdict verdict(uint32_t number) {
+    struct control_look look = {.number = number, .worker = worker};
+
+    launcher_look_at_worker(&managed, &look);
+    return look.verdict;
+}
+
+/* Takes the place of the worker, as in a call that has opened a file. */
+static void replace_worker(void) {
+    kill(worker, SIGKILL);
+    waitpid(worker, NULL, 0);
+    int file = open("/dev/null", O_RDONLY);
+    worker = fork();
+    if (worker == 0)
+        for (;;)
+            pause();
+    close(file);
+}
+
+static void what_a_call_has_opened_is_never_taken_for_a_fresh_worker(void **state) {
+    (void)state;
+    launcher.setup.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    managed.sandbox.state = SANDBOX_STARTING;
+    verdict(0);
+    managed.sandbox.state = SANDBOX_TAKEN;
+    assert_int_equal(verdict(1), LOOK_CLEAN);
+    replace_worker();
+    verdict(0); /* late, for its call runs */
+    assert_int_equal(verdict(2), LOOK_OPEN_FILES);
+    close(launcher.setup.proc);
+}
+
 int main(void) {
 #define TEST(function)                                                                   \
     cmocka_unit_test_setup_teardown(function, open_sandbox, close_sandbox)
@@ -171,6 +207,7 @@ int main(void) {
         TEST(an_interrupt_of_one_that_has_ended_is_answered),
         TEST(one_that_is_unwanted_is_killed_when_it_is_known),
         TEST(no_interrupt_is_kept_for_the_next_worker),
+        TEST(what_a_call_has_opened_is_never_taken_for_a_fresh_worker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
