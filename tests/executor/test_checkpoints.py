@@ -101,6 +101,8 @@ def _begin(start):
 
     def begin(**settings):
         sandbox = start(pool_size=0, checkpoint_delay="10ms", **settings).acquire()
+        # the one that the start is tried with may still be about
+        eventually(lambda: len(sandbox.executor.supervisors()) == 1, within=LIMIT)
         sandbox.pid1, = sandbox.executor.supervisors()
         taken.append(sandbox)
         return sandbox
