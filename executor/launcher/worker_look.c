@@ -20,6 +20,7 @@
 struct status {
     pid_t inner; /* the process id in its own PID namespace */
     unsigned long threads;
+    uint64_t pending;   /* signals that are blocked, and wait; a bit for each */
     uint64_t anonymous; /* bytes */
 };
 
@@ -57,6 +58,8 @@ static int read_status(int proc, pid_t pid, struct status *status) {
     *status = (struct status){
         .inner = last_number(value_of(text, "\nNSpid:")),
         .threads = strtoul(value_of(text, "\nThreads:"), NULL, 10),
+        .pending = strtoull(value_of(text, "\nSigPnd:"), NULL, 16) |
+                   strtoull(value_of(text, "\nShdPnd:"), NULL, 16),
         .anonymous = strtoull(value_of(text, "\nRssAnon:"), NULL, 10) * 1024,
     };
     return 0;
@@ -166,6 +169,8 @@ static enum look_verdict judge(int proc, pid_t worker, const struct status *stat
         return LOOK_FAILED;
     if (status->threads != 1)
         return LOOK_THREADS;
+    if (status->pending != 0)
+        return LOOK_FAILED; /* a new process has none: fork(2) */
     if (read_descriptors(proc, worker, fds) || memcmp(fds, fresh->fds, sizeof fds) != 0)
         return LOOK_OPEN_FILES;
     return look_at_mappings(proc, worker);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <termios.h>
 
@@ -73,7 +74,6 @@ static const char *const allowed[] = {
     "mremap",
     "mprotect",
     "brk",
-    "madvise",
     "mincore",
     /* threads */
     "futex",
@@ -213,6 +213,36 @@ static const int idle_lock_commands[] = {F_SETLK, F_SETLKW};
 static const unsigned ioctl_commands[] = {TCGETS,   TIOCGWINSZ, FIOCLEX,
                                           FIONCLEX, FIONBIO,    FIONREAD};
 
+static const int advices[] = {
+    MADV_NORMAL,
+    MADV_RANDOM,
+    MADV_SEQUENTIAL,
+    MADV_WILLNEED,
+    MADV_DONTNEED,
+    MADV_FREE,
+    MADV_REMOVE,
+    MADV_DOFORK,
+    MADV_MERGEABLE,
+    MADV_UNMERGEABLE,
+    MADV_HUGEPAGE,
+    MADV_NOHUGEPAGE,
+    MADV_DONTDUMP,
+    MADV_DODUMP,
+    MADV_KEEPONFORK,
+    MADV_COLD,
+    MADV_PAGEOUT,
+    MADV_POPULATE_READ,
+    MADV_POPULATE_WRITE,
+    24,
+    25,
+    102,
+    103, /* DONTNEED_LOCKED, COLLAPSE, GUARD_INSTALL, GUARD_REMOVE */
+};
+
+/* A copy of the worker would be without that memory, or find zeros there. This is what a
+ * kernel says that does not have them. */
+static const int advices_against_copies[] = {MADV_DONTFORK, MADV_WIPEONFORK};
+
 static int answer_refused(struct filter_builder *builder, struct viv_error *err) {
     /* They keep their error when a setting names them, too. */
     struct filter_builder all = *builder;
@@ -240,6 +270,22 @@ static int allow_commands(struct filter_builder *builder, struct viv_error *err)
     for (size_t i = 0; i < sizeof ioctl_commands / sizeof *ioctl_commands; i++)
         if (filter_builder_allow_if(builder, "ioctl", 1,
                                     &SCMP_A1_64(SCMP_CMP_EQ, ioctl_commands[i], 0), err))
+            return -1;
+    return 0;
+}
+
+static int allow_advices(struct filter_builder *builder, struct viv_error *err) {
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
+        if (filter_builder_allow_if(builder, "madvise", 1,
+                                    &SCMP_A2_64(SCMP_CMP_EQ, (scmp_datum_t)advices[i], 0),
+                                    err))
+            return -1;
+    for (size_t i = 0; i < sizeof advices_against_copies / sizeof *advices_against_copies;
+         i++)
+        if (filter_builder_answer_if(
+                builder, "madvise", EINVAL, 1,
+                &SCMP_A2_64(SCMP_CMP_EQ, (scmp_datum_t)advices_against_copies[i], 0),
+                err))
             return -1;
     return 0;
 }
@@ -334,9 +380,9 @@ int worker_filter_build_for(const struct seccomp_architecture *architecture,
 
     if (refusals_check(options->refuse, err) || filter_builder_open(&builder, err) ||
         filter_builder_allow(&builder, allowed, err) || answer_refused(&builder, err) ||
-        allow_commands(&builder, err) || allow_threads(&builder, err) ||
-        allow_copies(&builder, options->copies, err) || allow_limits(&builder, err) ||
-        allow_sockets(&builder, err) ||
+        allow_commands(&builder, err) || allow_advices(&builder, err) ||
+        allow_threads(&builder, err) || allow_copies(&builder, options->copies, err) ||
+        allow_limits(&builder, err) || allow_sockets(&builder, err) ||
         allow_path_modes(&builder, !options->refuse_path_modes, err) ||
         allow_taking_disk(&builder, !options->refuse_preallocation, err))
         return -1;

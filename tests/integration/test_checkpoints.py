@@ -39,6 +39,10 @@ OBSTACLES = {
     "shared memory not touched yet": ("shared_memory", "import mmap; m = mmap.mmap(-1, 1 << 16)",
                                       "m.close()"),
     "an array in a file": ("open_files", "m = np.memmap('a', mode='w+', shape=9)", "del m"),
+    "a signal that waits": ("refused", "import os, signal\n"
+                            "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
+                            "os.kill(os.getpid(), signal.SIGUSR1)",
+                            "signal.sigwait([signal.SIGUSR1])"),
     "much memory": ("memory", "big = bytearray(100 << 20)", "del big"),
 }
 # What leaves nothing in its way.

@@ -44,6 +44,7 @@ ARGUMENTS = {
     "ioctl": [-1, termios.FIONREAD],
     "kill": [OWN, -1],
     "msgget": [-1, 0],  # would else make a queue
+    "madvise": [-1, 0, 4],  # MADV_DONTNEED
     "prlimit64": [0, resource.RLIMIT_NOFILE, 0, 0],
     "sendto": [-1, 0, 0, 0, 0, 0],
     "set_tid_address": [0],
@@ -82,6 +83,8 @@ REFUSED = {
     "a command in the upper half": ("fcntl", [-1, HIGH | fcntl.F_GETFD]),
     "input of a terminal": ("ioctl", [-1, termios.TIOCSTI, -1]),
     "a request in the upper half": ("ioctl", [-1, HIGH | termios.FIONREAD, -1]),
+    "an advice that nobody knows": ("madvise", [-1, 0, 999]),
+    "an advice in the upper half": ("madvise", [-1, 0, HIGH | 18]),
     "a limit": ("prlimit64", [0, resource.RLIMIT_NOFILE, -1, 0]),
     "a pair over the network": ("socketpair", [socket.AF_INET, socket.SOCK_STREAM, 0, -1]),
     "a pair of datagrams": ("socketpair", [socket.AF_UNIX, socket.SOCK_DGRAM, 0, -1]),
@@ -270,6 +273,22 @@ def test_locks_of_records_are_answered_and_not_made(session):
     calls = [(number_of("fcntl"), [1, command, 0]) for command in (fcntl.F_SETLK, fcntl.F_SETLKW)]
     assert inside(session, calls) == [0, 0]
     assert outside(calls) == [errno.EFAULT, errno.EFAULT]
+
+
+def test_memory_that_a_copy_would_be_without(session):
+    answer = session.exec(program("""
+        import errno, mmap
+        page = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        errors = []
+        for advice in (mmap.MADV_DONTFORK, 18, mmap.MADV_DOFORK, 19, mmap.MADV_DONTNEED):
+            try:
+                page.madvise(advice)
+                errors.append(0)
+            except OSError as error:
+                errors.append(error.errno)
+        errors
+    """))
+    assert answer.value == [errno.EINVAL, errno.EINVAL, 0, 0, 0], answer
 
 
 def test_what_the_operator_refuses(start):

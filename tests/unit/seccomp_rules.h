@@ -56,6 +56,13 @@ static inline uint32_t worker_ioctl(const uint64_t *a) {
         IS_ONE_OF(a[1], TCGETS, TIOCGWINSZ, FIOCLEX, FIONCLEX, FIONBIO, FIONREAD));
 }
 
+static inline uint32_t worker_madvise(const uint64_t *a) {
+    if (IS_ONE_OF(a[2], MADV_DONTFORK, MADV_WIPEONFORK))
+        return BPF_REFUSED(EINVAL);
+    return allowed_if(a[2] <= MADV_DONTNEED || IS_ONE_OF(a[2], MADV_FREE, MADV_REMOVE) ||
+                      (a[2] >= MADV_DOFORK && a[2] <= 25) || IS_ONE_OF(a[2], 102, 103));
+}
+
 static inline uint32_t worker_prlimit64(const uint64_t *a) {
     return allowed_if(a[0] == 0 && a[2] == 0);
 }
@@ -131,8 +138,9 @@ struct rule {
 
 #define WORKER_RULES                                                                     \
     {"clone", worker_clone}, {"fcntl", worker_fcntl}, {"ioctl", worker_ioctl},           \
-        {"prlimit64", worker_prlimit64}, {"socketpair", worker_socketpair}, {            \
-        "sendto", without_address                                                        \
+        {"prlimit64", worker_prlimit64}, {"socketpair", worker_socketpair},              \
+        {"sendto", without_address}, {                                                   \
+        "madvise", worker_madvise                                                        \
     }
 
 #define RULES_WITHOUT_NAMESPACES                                                         \

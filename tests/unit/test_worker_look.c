@@ -24,6 +24,8 @@ enum deed {
     FILE_TO_READ,
     FILE_TO_WRITE,
     MANY_MAPPINGS,
+    SIGNAL_TO_ITSELF,
+    SIGNAL_TO_A_THREAD,
     OWN,
 };
 
@@ -54,6 +56,16 @@ static void map_many(void) {
         REQUIRE(mprotect(made + i * page, page, PROT_NONE) == 0);
 }
 
+/* It is blocked, and waits. */
+static void send_signal(bool to_thread) {
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    REQUIRE(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+    REQUIRE((to_thread ? raise(SIGUSR1) : kill(getpid(), SIGUSR1)) == 0);
+}
+
 static void do_it(enum deed deed) {
     pthread_t thread;
 
@@ -77,6 +89,8 @@ static void do_it(enum deed deed) {
         map_file(PROT_READ | PROT_WRITE);
     else if (deed == MANY_MAPPINGS)
         map_many();
+    else if (deed == SIGNAL_TO_ITSELF || deed == SIGNAL_TO_A_THREAD)
+        send_signal(deed == SIGNAL_TO_A_THREAD);
     else if (deed == OWN)
         memset(map(MAP_PRIVATE, PROT_READ | PROT_WRITE), 1, OWN_MEMORY);
 }
@@ -134,6 +148,8 @@ static int body_verdicts(void *context) {
         [FILE_TO_READ] = LOOK_CLEAN,
         [FILE_TO_WRITE] = LOOK_SHARED_MEMORY,
         [MANY_MAPPINGS] = LOOK_FAILED,
+        [SIGNAL_TO_ITSELF] = LOOK_FAILED,
+        [SIGNAL_TO_A_THREAD] = LOOK_FAILED,
         [OWN] = LOOK_CLEAN,
     };
     char path[] = "/tmp/vivarium-look-XXXXXX";
