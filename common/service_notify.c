@@ -111,8 +111,9 @@ int service_notify_take_kept(void) {
     if (!count || !process || !parse_number(count, &given) ||
         !parse_number(process, &pid) || pid != (uint64_t)getpid() || given == 0)
         return -1;
-    for (uint64_t i = 1; i < given && i < INT_MAX - FIRST_KEPT; i++)
-        close(FIRST_KEPT + (int)i);
+    if (given > 1)
+        close_range(FIRST_KEPT + 1,
+                    FIRST_KEPT - 1 + (given < INT_MAX ? (unsigned)given : INT_MAX), 0);
     return fcntl(FIRST_KEPT, F_SETFD, FD_CLOEXEC) ? -1 : FIRST_KEPT;
 }
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,20 +33,25 @@ union address {
 
 /* ---- a unix socket ---- */
 
+/* What the web server would come to: 0, or the errno of connect(2). */
+static int knock(const struct sockaddr_un *address) {
+    CLEANUP(close_fd)
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    return connect(fd, (const struct sockaddr *)address, sizeof *address) ? errno : 0;
+}
+
 /* Removes the socket of one that has ended. The lock keeps out our own kind only,
  * so ask. */
 static int remove_stale(const struct sockaddr_un *address, struct viv_error *err) {
     struct stat status;
-    CLEANUP(close_fd)
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (lstat(address->sun_path, &status))
         return errno == ENOENT ? 0
                                : viv_fail(err, VIV_SYSTEM, "%s: %m", address->sun_path);
     if (!S_ISSOCK(status.st_mode))
         return viv_fail(err, VIV_SYSTEM, "%s is there and no socket", address->sun_path);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ||
-        errno != ECONNREFUSED)
+    if (knock(address) != ECONNREFUSED)
         return viv_fail(err, VIV_SYSTEM, "somebody listens at %s", address->sun_path);
     if (unlink(address->sun_path))
         return viv_fail(err, VIV_SYSTEM, "unlink %s: %m", address->sun_path);
@@ -81,24 +87,43 @@ static int parse_path(const char *path, struct sockaddr_un *address,
     return 0;
 }
 
+static int option_of(int fd, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) ? 0 : value;
+}
+
+/* A socket has its name for ever, though the path may be gone or another's by now. Who
+ * knocks has to come to this one. */
+static bool is_reached(int fd, const struct sockaddr_un *address) {
+    struct pollfd connection = {fd, POLLIN, 0};
+    int error = knock(address);
+
+    if (error == 0)
+        return poll(&connection, 1, 0) == 1;
+    return error == EAGAIN || error == EACCES; /* too many wait; it is for others */
+}
+
 static bool listens_at(int fd, const struct sockaddr_un *address) {
     struct sockaddr_un there = {0};
     socklen_t size = sizeof there - 1;
-    int listens = 0;
 
-    if (fd < 0 || getsockname(fd, (struct sockaddr *)&there, &size) ||
-        there.sun_family != AF_UNIX || strcmp(there.sun_path, address->sun_path) != 0)
-        return false;
-    size = sizeof listens;
-    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
+    return fd >= 0 && getsockname(fd, (struct sockaddr *)&there, &size) == 0 &&
+           there.sun_family == AF_UNIX &&
+           strcmp(there.sun_path, address->sun_path) == 0 &&
+           option_of(fd, SO_TYPE) == SOCK_STREAM && option_of(fd, SO_ACCEPTCONN) &&
+           is_reached(fd, address);
 }
 
 static int open_unix(struct listener *listener, const struct sockaddr_un *address,
                      int *given, struct viv_error *err) {
     CLEANUP(close_fd) int lock = path_lock_take(address->sun_path, viv_now(), err);
 
+    if (lock < 0)
+        return -1;
     listener->kept = listens_at(*given, address);
-    if (lock < 0 || (!listener->kept && remove_stale(address, err)))
+    if (!listener->kept && remove_stale(address, err))
         return -1;
     listener->fd = listener->kept ? steal_fd(given) : listen_at(address, err);
     if (listener->fd < 0)

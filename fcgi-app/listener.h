@@ -29,7 +29,7 @@ int listener_check(const char *address, const char *web_servers, struct viv_erro
 /*
  * Listens at `address`. "unix:PATH" gets mode 0660; a socket that nobody accepts at any
  * more is replaced; where somebody does, or holds the lock, it fails with VIV_SYSTEM. `given`,
- * a descriptor or -1, is ours from here on: if it listens at PATH it is used, and kept.
+ * a descriptor or -1, is ours from here on: if it listens at PATH, and who connects there comes to it, it is used, and kept.
  * "tcp:127.0.0.1:9000" and "tcp:[::1]:9000" let `web_servers` connect, networks as
  * networks_parse() reads them. Fails with VIV_CONFIG as listener_check(). To be called
  * before the first thread: it sets the umask for a moment.

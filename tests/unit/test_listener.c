@@ -13,44 +13,7 @@
 #include <unistd.h>
 
 #include "fcgi-app/listener.h"
-
-struct fixture {
-    char directory[64], address[96], lock[96];
-    const char *path; /* of the address */
-};
-
-static int set_up(void **state) {
-    struct fixture *fixture = calloc(1, sizeof *fixture);
-
-    strcpy(fixture->directory, "/tmp/viv-test-XXXXXX");
-    assert_non_null(mkdtemp(fixture->directory));
-    snprintf(fixture->address, sizeof fixture->address, "unix:%s/fcgi.sock",
-             fixture->directory);
-    fixture->path = fixture->address + strlen("unix:");
-    snprintf(fixture->lock, sizeof fixture->lock, "%s.lock", fixture->path);
-    *state = fixture;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct fixture *fixture = *state;
-
-    unlink(fixture->path);
-    unlink(fixture->lock);
-    assert_int_equal(rmdir(fixture->directory), 0);
-    free(fixture);
-    return 0;
-}
-
-static int connect_to(const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    int failed = connect(fd, (struct sockaddr *)&address, sizeof address);
-    close(fd);
-    return failed;
-}
+#include "tests/unit/listener_fixture.h"
 
 static void it_listens_for_owner_and_group(void **state) {
     struct fixture *fixture = *state;
@@ -318,69 +281,8 @@ static void settings_are_checked_without_listening(void **state) {
     assert_fails(listener_check("unix:/run/x.sock", "localhost", &err), &err, VIV_CONFIG,
                  "web_servers: not an address");
 }
-
-/* A socket that listens, of one who keeps it. */
-static int listen_for_others(const char *path) {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(fd, 10), 0);
-    return fd;
-}
-
-static int copy_of(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
-
-static void a_socket_that_is_kept_outlives_us(void **state) {
-    const struct fixture *fixture = *state;
-    int kept = listen_for_others(fixture->path);
-    struct listener listener, second;
-    struct viv_error err;
-
-    assert_int_equal(listener_open(&listener, fixture->address, "", copy_of(kept), NULL),
-                     0);
-    assert_true(listener.kept);
-    assert_fails(listener_open(&second, fixture->address, "", copy_of(kept), &err), &err,
-                 VIV_SYSTEM, "locked");
-    assert_int_equal(connect_to(fixture->path), 0);
-    close(listener_accept(&listener));
-    listener_close(&listener);
-    assert_int_equal(connect_to(fixture->path), 0); /* it waits for the next of us */
-    assert_int_equal(listener_open(&listener, fixture->address, "", copy_of(kept), NULL),
-                     0);
-    int connection = listener_accept(&listener);
-    assert_true(connection >= 0);
-    close(connection);
-    listener_close(&listener);
-    close(kept);
-}
-
-static void what_listens_elsewhere_or_not_at_all_is_not_used(void **state) {
-    const struct fixture *fixture = *state;
-    struct listener listener;
-    char path[sizeof fixture->address];
-
-    snprintf(path, sizeof path, "%s.other", fixture->path);
-    int given[] = {listen_for_others(path), open("/dev/null", O_RDONLY | O_CLOEXEC)};
-    for (size_t i = 0; i < COUNT_OF(given); i++) {
-        assert_int_equal(listener_open(&listener, fixture->address, "", given[i], NULL),
-                         0);
-        assert_false(listener.kept);
-        assert_true(listener.fd == given[i] || fcntl(given[i], F_GETFD) == -1);
-        assert_int_equal(connect_to(fixture->path), 0);
-        listener_close(&listener);
-        assert_int_equal(connect_to(fixture->path), -1);
-    }
-    unlink(path);
-}
-
-#define with_fixture(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        with_fixture(a_socket_that_is_kept_outlives_us),
-        with_fixture(what_listens_elsewhere_or_not_at_all_is_not_used),
         with_fixture(it_listens_for_owner_and_group),
         with_fixture(two_never_listen_at_one_path),
         with_fixture(a_socket_that_was_left_behind_is_replaced),

@@ -267,6 +267,10 @@ static int body_given(void *context) {
     REQUIRE(fcntl(3, F_GETFD) == FD_CLOEXEC && fcntl(4, F_GETFD) == -1);
     REQUIRE(fcntl(5, F_GETFD) == 0);
     REQUIRE(!getenv("LISTEN_FDS") && !getenv("LISTEN_PID") && !getenv("LISTEN_FDNAMES"));
+    setenv("LISTEN_FDS", "18446744073709551615",
+           1); /* to close each would take minutes */
+    set_number("LISTEN_PID", getpid());
+    REQUIRE(service_notify_take_kept() == 3 && fcntl(5, F_GETFD) == -1);
     return 0;
 }
 
