@@ -9,6 +9,7 @@ int64_t worker_cap_to_worker(uint8_t type) {
         return WORKER_CALL_SIZE + SESSION_CODE_MAX + SESSION_STDIN_MAX;
     case WORKER_CHECKPOINT:
     case WORKER_PING:
+    case WORKER_TRIM:
         return 0;
     default:
         return -1;

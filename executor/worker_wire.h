@@ -8,6 +8,7 @@
  *     worker      PONG                      for each PING: it is alive
  *     supervisor  CALL                      for each PONG
  *     worker      RESULT                    for each CALL
+ *     supervisor  TRIM                      no answer: give free memory back to the kernel
  *     supervisor  CHECKPOINT                executor/checkpoint.h
  *     worker      COPIED                    for each CHECKPOINT
  *     copy        RESTORED                  when it has been woken, on its own channel
@@ -40,6 +41,7 @@ enum worker_frame {
     WORKER_RESTORED = 7,
     WORKER_PING = 8,
     WORKER_PONG = 9,
+    WORKER_TRIM = 10,
 };
 
 #define WORKER_CHANNEL     3 /* the worker's descriptor */

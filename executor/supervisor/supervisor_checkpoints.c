@@ -108,6 +108,18 @@ static enum session_skipped reason_of(const struct checkpoints *checkpoints,
     return reasons[look->verdict];
 }
 
+/* Of what was deleted malloc(3) may keep most. Once, and then it is looked at again. */
+static void ask_for_less_memory(struct supervisor *self) {
+    struct checkpoints *checkpoints = &self->checkpoints;
+
+    if (checkpoints->trimmed == checkpoints->state)
+        return;
+    checkpoints->trimmed = checkpoints->state;
+    checkpoints->due = viv_after_ms(checkpoints->delay_ms);
+    if (worker_process_trim(&self->worker, NULL))
+        supervisor_replace_worker(self, SESSION_BROKE_PROTOCOL);
+}
+
 /* The worker goes on without a new one. */
 static void leave_copy(struct supervisor *self, enum session_skipped reason) {
     struct checkpoints *checkpoints = &self->checkpoints;
@@ -132,6 +144,8 @@ void supervisor_worker_was_looked_at(struct supervisor *self,
         begin_copy(self);
     else if (self->worker.state == WORKER_COPYING)
         leave_copy(self, checkpoints->skipped);
+    else if (checkpoints->skipped == SESSION_TOO_MUCH_MEMORY)
+        ask_for_less_memory(self);
 }
 
 /* ---- while it is made ---- */

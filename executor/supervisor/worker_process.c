@@ -123,6 +123,10 @@ int worker_process_copy(struct worker_process *worker, uint32_t sequence,
     return 0;
 }
 
+int worker_process_trim(struct worker_process *worker, struct viv_error *err) {
+    return frame_send(worker->channel, WORKER_TRIM, 0, NULL, 0, viv_now(), err);
+}
+
 /* A new channel for the copy, whose other end is the answer's. */
 static int replace_channel(struct worker_process *worker, int *theirs,
                            struct viv_error *err) {

@@ -84,6 +84,9 @@ void worker_process_interrupt(struct worker_process *worker,
 
 void worker_process_interrupted(struct worker_process *worker);
 
+/* Has it give memory that is free back to the kernel, while it is IDLE. */
+int worker_process_trim(struct worker_process *worker, struct viv_error *err);
+
 /* Asks it for a copy of itself: COPYING. */
 int worker_process_copy(struct worker_process *worker, uint32_t sequence,
                         struct viv_error *err);

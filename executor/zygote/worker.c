@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,14 +217,26 @@ static int read_frame(struct frame_reader *reader, struct frame *frame,
     return found > 0 ? 0 : -1;
 }
 
-/* Waits for the next frame that is no PING; other threads of the session run meanwhile. */
+/* Whether it was a frame that asks for nothing of the interpreter, and what became of it. */
+static bool is_tended(const struct frame *frame, int *failed, struct viv_error *err) {
+    if (frame->type == WORKER_PING)
+        *failed = say_alive(frame->sequence, err);
+    else if (frame->type == WORKER_TRIM)
+        malloc_trim(0);
+    else
+        return false;
+    return true;
+}
+
+/* Waits for the next frame that is for the interpreter; other threads of the session run
+ * meanwhile. */
 static int wait_for_frame(struct frame_reader *reader, struct frame *frame,
                           struct viv_error *err) {
     void *state = python_release();
     int failed = read_frame(reader, frame, err);
 
-    while (!failed && frame->type == WORKER_PING)
-        failed = say_alive(frame->sequence, err) || read_frame(reader, frame, err);
+    while (!failed && is_tended(frame, &failed, err))
+        failed = failed || read_frame(reader, frame, err);
     python_resume(state);
     return failed ? -1 : 0;
 }

@@ -32,7 +32,7 @@ NO_PARKING = "83ff6e 7502 ebfe" + REAL  # jmp to itself
 DEAD_ON_WAKING = "81ff80000000 7502 0f0b" + REAL  # rt_sigtimedwait: ud2
 MUTE_ON_WAKING = "81ff80000000 7502 ebfe" + REAL
 MILLISECOND = 1000000
-HAS_THREADS, NOT_COPIED = 1, 5  # common/session_wire.h
+HAS_THREADS, TOO_MUCH_MEMORY, NOT_COPIED = 1, 4, 5  # common/session_wire.h
 
 
 PATCH = program("""
@@ -363,3 +363,28 @@ def test_a_session_whose_threads_are_all_that_it_may_have(begin, threads):
     assert (answer.outcome, answer.lost) == (CRASHED, True)
     assert answer.restored_to == answer.checkpoint >= kept
     assert sandbox.call("x").value == "2"
+
+
+DELETED = program("""
+    last = None
+    blocks = [bytearray(1000) for _ in range(30000)]
+    last = bytearray(1000)  # beyond them, so that malloc(3) keeps what is before it
+    del blocks
+    x = 1
+""")
+
+
+def test_memory_that_is_free_is_in_nobodys_way(begin):
+    sandbox = begin(checkpoint_memory="8M")
+    sandbox.call("x = 0")
+    sandbox.call(DELETED)
+    kept = sandbox.channel.sequence
+    eventually(lambda: len(_parked(sandbox)) == 1 and sandbox.call("x").checkpoint >= kept, every=0.3)
+
+
+def test_memory_that_is_in_use_is(begin):
+    sandbox = begin(checkpoint_memory="8M")
+    sandbox.call("x = [bytearray(1000) for _ in range(30000)]")
+    for _ in range(3):
+        eventually(lambda: sandbox.call("len(x)").skipped == TOO_MUCH_MEMORY, every=0.1)
+    assert not _parked(sandbox)

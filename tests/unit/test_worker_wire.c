@@ -18,7 +18,7 @@ static void each_type_has_its_direction_and_cap(void **state) {
     for (int type = 0; type < 256; type++) {
         assert_int_equal(worker_cap_to_worker((uint8_t)type) >= 0,
                          type == WORKER_CALL || type == WORKER_CHECKPOINT ||
-                             type == WORKER_PING);
+                             type == WORKER_PING || type == WORKER_TRIM);
         assert_int_equal(worker_cap_to_supervisor((uint8_t)type) >= 0,
                          type == WORKER_READY || type == WORKER_RESULT ||
                              type == WORKER_COPIED || type == WORKER_RESTORED ||
