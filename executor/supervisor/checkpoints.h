@@ -29,9 +29,9 @@ struct checkpoints {
         state; /* number of the call whose end is the worker's state; 0: it is fresh */
     enum session_skipped skipped; /* why the last one that was due was not made */
     uint32_t trimmed; /* the state with too much memory that was told to give some back */
-    viv_time due;                 /* VIV_TIME_NEVER: none is */
-    uint32_t look;                /* number of the last question to the launcher */
-    bool looking;                 /* its answer counts */
+    viv_time due;     /* VIV_TIME_NEVER: none is */
+    uint32_t look;    /* number of the last question to the launcher */
+    bool looking;     /* its answer counts */
     /* While the worker is WORKER_COPYING, and was looked at: */
     struct parked_copy coming; /* with a pid when it has parked */
     uint32_t sequence;         /* of the last CHECKPOINT */

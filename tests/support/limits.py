@@ -5,6 +5,8 @@ import contextlib
 import os
 import resource
 
+from .together import eventually
+
 # in /proc/PID/limits
 NAMES = {resource.RLIMIT_NOFILE: "Max open files", resource.RLIMIT_NPROC: "Max processes",
          resource.RLIMIT_DATA: "Max data size"}
@@ -30,7 +32,7 @@ def _as_its_user(process, action):
 
 @contextlib.contextmanager
 def lowered(process, which, value):
-    """Give the process this soft limit for as long as the context lasts."""
+    """Give the process this soft limit for as long as the context lasts, or the process."""
     name = NAMES[which]
     lines = (process.path / "limits").read_text().splitlines()
     fields = next(line.removeprefix(name) for line in lines if line.startswith(name)).split()
@@ -40,8 +42,10 @@ def lowered(process, which, value):
     try:
         yield
     finally:
-        if process.alive():
+        try:
             _as_its_user(process, lambda: resource.prlimit(process.pid, which, (soft, hard)))
+        except AssertionError:
+            eventually(lambda: not process.alive(), within=10)
 
 
 def without_descriptors(process):
