@@ -49,6 +49,10 @@ def log(level, event, **fields):
 
 def prepare():
     """Block the signals, and become the parent of whatever a part leaves behind."""
+    # none of the three may be closed: a socket would get its number
+    while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(opened, True)
+    os.close(opened)
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
@@ -128,6 +132,7 @@ class Part:
         os.dup2(2, 1)
         if self.listener is not None:
             os.dup2(self.listener, LISTENER)
+            os.set_inheritable(LISTENER, True)  # dup2(2) of itself changes nothing
         os.closerange(LISTENER + (self.listener is not None), os.sysconf("SC_OPEN_MAX"))
         if self.identity:
             self.identity.take()

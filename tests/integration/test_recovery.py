@@ -135,6 +135,12 @@ def test_no_call_fails_that_begins_while_vivarium_fcgi_starts_again(instance):
         assert (answer.status, answer.value) == (200, number)
 
 
+def test_a_start_without_standard_input():
+    """No listening socket takes its number, or the one that a part is given its socket at."""
+    with running(under=("sh", "-c", 'exec "$@" <&-', "sh"), pool_size=0) as server:
+        assert server.client.finds_it_healthy()
+
+
 def test_vivarium_fcgi_killed_during_a_call(instance):
     session, other = used(instance), used(instance)
     call = in_background(lambda: session.exec(program("""
