@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a service tells the service manager that started it: that it is ready, that it
- * stops, that it still works; and the descriptor that the manager keeps for it meanwhile. The
- * datagrams and variables of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3), whose protocol is documented as stable and free to be spoken
- * without the library; that one would be mapped, with all it brings along, into every
- * process that vivarium-executor forks. Knows nothing of what the service does.
- * One thread.
+ * stops, that it still works; and the descriptor that the manager keeps for it meanwhile.
+ * The datagrams and variables of sd_notify(3), sd_watchdog_enabled(3) and
+ * sd_listen_fds(3), whose protocol is documented as stable and free to be spoken without
+ * the library; that one would be mapped, with all it brings along, into every process
+ * that vivarium-executor forks. Knows nothing of what the service does. One thread.
  */
 #ifndef VIV_SERVICE_NOTIFY_H
 #define VIV_SERVICE_NOTIFY_H
@@ -31,14 +31,14 @@ struct service_notify {
  * the first thread. */
 int service_notify_open(struct service_notify *notify, struct viv_error *err);
 
-/* The descriptor that the manager has kept for us, or has made; -1: none. The caller's. By
- * LISTEN_FDS and LISTEN_PID of sd_listen_fds(3), which are gone from the environment then; of
- * several the first one, and the others are closed. Before the first thread. */
+/* The descriptor that the manager has kept for us, or has made; -1: none. The caller's.
+ * By LISTEN_FDS and LISTEN_PID of sd_listen_fds(3), which are gone from the environment
+ * then; of several the first one, and the others are closed. Before the first thread. */
 int service_notify_take_kept(void);
 
-/* Has the manager keep a copy of `fd` for the next one of us, until the service is stopped:
- * FileDescriptorStoreMax= in systemd.service(5). What it has kept before it forgets. Returns
- * whether there is somebody to ask. */
+/* Has the manager keep a copy of `fd` for the next one of us, until the service is
+ * stopped: FileDescriptorStoreMax= in systemd.service(5). What it has kept before it
+ * forgets. Returns whether there is somebody to ask. */
 bool service_notify_keep(const struct service_notify *notify, int fd);
 
 /* Sends `state`, lines of KEY=VALUE. Waits a second at most for a manager that is busy.

@@ -28,11 +28,12 @@ int listener_check(const char *address, const char *web_servers, struct viv_erro
 
 /*
  * Listens at `address`. "unix:PATH" gets mode 0660; a socket that nobody accepts at any
- * more is replaced; where somebody does, or holds the lock, it fails with VIV_SYSTEM. `given`,
- * a descriptor or -1, is ours from here on: if it listens at PATH, and who connects there comes to it, it is used, and kept.
- * "tcp:127.0.0.1:9000" and "tcp:[::1]:9000" let `web_servers` connect, networks as
- * networks_parse() reads them. Fails with VIV_CONFIG as listener_check(). To be called
- * before the first thread: it sets the umask for a moment.
+ * more is replaced; where somebody does, or holds the lock, it fails with VIV_SYSTEM.
+ * `given`, a descriptor or -1, is ours from here on: if it listens at PATH, and who
+ * connects there comes to it, it is used, and kept. "tcp:127.0.0.1:9000" and
+ * "tcp:[::1]:9000" let `web_servers` connect, networks as networks_parse() reads them.
+ * Fails with VIV_CONFIG as listener_check(). To be called before the first thread: it
+ * sets the umask for a moment.
  */
 int listener_open(struct listener *listener, const char *address, const char *web_servers,
                   int given, struct viv_error *err);
@@ -41,11 +42,12 @@ int listener_open(struct listener *listener, const char *address, const char *we
  * that may not connect, which is closed and logged. */
 int listener_accept(struct listener *listener);
 
-/* Removes the name of a unix socket that is not kept, and nothing that a thread which still accepts may look at:
- * for a process that ends without waiting for them. */
+/* Removes the name of a unix socket that is not kept, and nothing that a thread which
+ * still accepts may look at: for a process that ends without waiting for them. */
 void listener_unlink(const struct listener *listener);
 
-/* Removes the socket, unless it is kept. The zero value with descriptors of -1 is allowed. */
+/* Removes the socket, unless it is kept. The zero value with descriptors of -1 is
+ * allowed. */
 void listener_close(struct listener *listener);
 
 #endif

@@ -82,6 +82,7 @@ static int block_signals(struct viv_error *err) {
 static void hand_on(const struct keeper *keeper, int fd) {
     struct ucred peer;
     socklen_t size = sizeof peer;
+    struct viv_error err;
     char byte = 0;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
@@ -90,9 +91,9 @@ static void hand_on(const struct keeper *keeper, int fd) {
         viv_log(VIV_LOG_WARNING, "client_refused", "uid=%u", (unsigned)peer.uid);
         return;
     }
-    if (io_send_message(keeper->launcher.socket, &byte, 1, &fd, 1, NULL))
-        viv_log_failure(VIV_LOG_WARNING, "client_dropped", "the launcher is too busy",
-                        NULL);
+    /* It has too many to take, or has just ended. */
+    if (io_send_message(keeper->launcher.socket, &byte, 1, &fd, 1, &err))
+        viv_log_failure(VIV_LOG_WARNING, "client_dropped", err.message, NULL);
 }
 
 /* A connection that nobody accepts would wake poll(2) again and again. */

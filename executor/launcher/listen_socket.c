@@ -40,8 +40,8 @@ int listen_socket_open(const char *path, uid_t owner, struct viv_error *err) {
     if (strlen(path) >= sizeof address.sun_path)
         return viv_fail(err, VIV_CONFIG, "the path of the socket is too long: %s", path);
     strcpy(address.sun_path, path);
-    /* Until it listens: of two that start at once the second would take the new socket of the
-     * first for an old one. */
+    /* Until it listens: of two that start at once the second would take the new socket of
+     * the first for an old one. */
     CLEANUP(close_fd) int lock = path_lock_take(path, viv_after_ms(LOCK_LIMIT_MS), err);
     if (lock < 0 || remove_stale(&address, err))
         return -1;

@@ -217,7 +217,7 @@ static int read_frame(struct frame_reader *reader, struct frame *frame,
     return found > 0 ? 0 : -1;
 }
 
-/* Whether it was a frame that asks for nothing of the interpreter, and what became of it. */
+/* Whether it was a frame that asks nothing of the interpreter, and what came of it. */
 static bool is_tended(const struct frame *frame, int *failed, struct viv_error *err) {
     if (frame->type == WORKER_PING)
         *failed = say_alive(frame->sequence, err);

@@ -23,7 +23,7 @@ static struct managed_sandbox managed;
 static int supervisor; /* its end of the control socket */
 static pid_t worker;
 
-/* A sandbox that has asked for a worker, which is made, and of which nobody has told yet. */
+/* A sandbox that has asked for a worker: it is made, and nobody has told of it yet. */
 static int open_sandbox(void **state) {
     int control[2], report[2];
 
