@@ -148,10 +148,14 @@ void service_notify_tell(const struct service_notify *notify, const char *state)
         tell(notify, state, -1);
 }
 
+void service_notify_forget(const struct service_notify *notify) {
+    service_notify_tell(notify, "FDSTOREREMOVE=1\nFDNAME=" KEPT_NAME);
+}
+
 bool service_notify_keep(const struct service_notify *notify, int fd) {
     if (notify->fd < 0)
         return false;
-    tell(notify, "FDSTOREREMOVE=1\nFDNAME=" KEPT_NAME, -1);
+    service_notify_forget(notify);
     tell(notify, "FDSTORE=1\nFDNAME=" KEPT_NAME, fd);
     return true;
 }

@@ -41,6 +41,9 @@ int service_notify_take_kept(void);
  * forgets. Returns whether there is somebody to ask. */
 bool service_notify_keep(const struct service_notify *notify, int fd);
 
+/* Has the manager close what it keeps. */
+void service_notify_forget(const struct service_notify *notify);
+
 /* Sends `state`, lines of KEY=VALUE. Waits a second at most for a manager that is busy.
  * A failure goes to the log: the service itself can go on. */
 void service_notify_tell(const struct service_notify *notify, const char *state);

@@ -33,12 +33,14 @@ union address {
 
 /* ---- a unix socket ---- */
 
-/* What the web server would come to: 0, or the errno of connect(2). */
-static int knock(const struct sockaddr_un *address) {
+/* A connection as the web server makes one: a descriptor, or -1 with the errno of connect(2). */
+static int try_connect(const struct sockaddr_un *address) {
     CLEANUP(close_fd)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    return connect(fd, (const struct sockaddr *)address, sizeof *address) ? errno : 0;
+    if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof *address))
+        return -1;
+    return steal_fd(&fd);
 }
 
 /* Removes the socket of one that has ended. The lock keeps out our own kind only,
@@ -51,8 +53,11 @@ static int remove_stale(const struct sockaddr_un *address, struct viv_error *err
                                : viv_fail(err, VIV_SYSTEM, "%s: %m", address->sun_path);
     if (!S_ISSOCK(status.st_mode))
         return viv_fail(err, VIV_SYSTEM, "%s is there and no socket", address->sun_path);
-    if (knock(address) != ECONNREFUSED)
+    CLEANUP(close_fd) int connection = try_connect(address);
+    if (connection >= 0 || errno == EAGAIN)
         return viv_fail(err, VIV_SYSTEM, "somebody listens at %s", address->sun_path);
+    if (errno != ECONNREFUSED)
+        return viv_fail(err, VIV_SYSTEM, "connect to %s: %m", address->sun_path);
     if (unlink(address->sun_path))
         return viv_fail(err, VIV_SYSTEM, "unlink %s: %m", address->sun_path);
     return 0;
@@ -94,15 +99,26 @@ static int option_of(int fd, int name) {
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) ? 0 : value;
 }
 
-/* A socket has its name for ever, though the path may be gone or another's by now. Who
- * knocks has to come to this one. */
-static bool is_reached(int fd, const struct sockaddr_un *address) {
-    struct pollfd connection = {fd, POLLIN, 0};
-    int error = knock(address);
+/* Whether the same process has made both listen: its end of a connection has the number of who
+ * listens there, unix(7). */
+static bool has_listener_of(int connection, int listener) {
+    struct ucred there, here;
+    socklen_t there_size = sizeof there, here_size = sizeof here;
 
-    if (error == 0)
-        return poll(&connection, 1, 0) == 1;
-    return error == EAGAIN || error == EACCES; /* too many wait; it is for others */
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &there, &there_size) == 0 &&
+           getsockopt(listener, SOL_SOCKET, SO_PEERCRED, &here, &here_size) == 0 &&
+           there.pid == here.pid;
+}
+
+/* A socket has its name for ever, though the path may be gone or another's by now. Who
+ * connects there has to come to this one. */
+static bool is_reached(int fd, const struct sockaddr_un *address) {
+    struct pollfd waiting = {fd, POLLIN, 0};
+    CLEANUP(close_fd) int connection = try_connect(address);
+
+    if (connection < 0) /* too many wait; it is for others */
+        return errno == EAGAIN || errno == EACCES;
+    return has_listener_of(connection, fd) && poll(&waiting, 1, 0) == 1;
 }
 
 static bool listens_at(int fd, const struct sockaddr_un *address) {

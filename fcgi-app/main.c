@@ -167,6 +167,9 @@ static int run(const struct settings *settings) {
         status = serve(&app, &listener, &manager, &signals);
         listener_close(&listener);
     }
+    /* Who waits for one that cannot start is to have the web server's answer. */
+    if (status != EXIT_SUCCESS)
+        service_notify_forget(&manager);
     app_clear(&app);
     service_notify_close(&manager);
     return status;

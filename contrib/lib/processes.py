@@ -89,11 +89,11 @@ class Part:
     """One of the three services: how to start it, and the process while there is one.
 
     `stdin` is a descriptor, or None for nothing to read; `listener` one that it is given by the
-    protocol of sd_listen_fds(3), or None. Before each start, what matches the patterns of `litter`
-    goes: what one that was killed has left there, nobody else would remove. `variables` are added
-    to its environment. `stop_signal` asks it to end as soon as it has answered. With `takes_group`
-    its helpers end with it, which would else go on when it is killed, and take what is meant for
-    the next one.
+    protocol of sd_listen_fds(3), until it has once failed to start, or None. Before each start,
+    what matches the patterns of `litter` goes: what one that was killed has left there, nobody
+    else would remove. `variables` are added to its environment. `stop_signal` asks it to end as
+    soon as it has answered. With `takes_group` its helpers end with it, which would else go on
+    when it is killed, and take what is meant for the next one.
     """
 
     def __init__(self, arguments, identity=None, stdin=None, listener=None, litter=()):
@@ -169,9 +169,17 @@ class Part:
         self.quick_ends += 1
         log("warning", "part_ended", part=self.name, status=describe(status),
             again_in_ms=round(self.delay * 1000))
+        if os.waitstatus_to_exitcode(status) > 0:
+            self.give_listener_up()  # it could not start: who waits for it has waited enough
         self.pid = None
         self.start_at = now + self.delay
         self.delay = min(2 * self.delay, LAST_DELAY)
+
+    def give_listener_up(self):
+        """Close the socket that is kept for it: who waits there is answered by the web server."""
+        if self.listener is not None:
+            os.close(self.listener)
+            self.listener = None
 
     def end_helpers(self):
         """End what is left of its process group, once it has itself ended."""

@@ -169,7 +169,7 @@ def stop(parts, seconds):
         term = signal.SIGTERM
         began = time.monotonic()
         end(application, parts, (term, seconds + GRACE), (term, GRACE))  # two: it waits no more
-        os.close(application.listener)  # who waits there is answered by the web server
+        application.give_listener_up()
         # lighttpd closes idle connections when a second is over; where no call ran, and the
         # application has ended at once, nobody waits for an answer
         took = time.monotonic() - began

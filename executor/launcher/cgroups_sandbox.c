@@ -80,7 +80,7 @@ static int limit_memory(int group, uint64_t memory, struct viv_error *err) {
         write_if_there(group, "memory.swap.max", "0", err) ||
         write_if_there(group, "memory.zswap.max", "0", err))
         return -1;
-    /* For the worker's own memory.oom.group and memory.events. */
+    /* For the worker's own memory.events. */
     return write_limit(group, "cgroup.subtree_control", "+memory", err);
 }
 
@@ -110,11 +110,10 @@ static int fill(const struct cgroups *cgroups, int group,
         return -1;
     CLEANUP(close_fd) int supervisor = cgroup_make(group, SUPERVISOR_GROUP, 0755);
     CLEANUP(close_fd) int worker = cgroup_make(group, WORKER_GROUP, 0755);
+    /* Without memory.oom.group: the worker is one process, and its copy is to outlive it. */
     if (supervisor < 0 || worker < 0)
         return viv_fail(err, VIV_SYSTEM, "make a cgroup: %m");
-    if (!controllers[CGROUP_MEMORY].enabled)
-        return 0;
-    return write_limit(worker, "memory.oom.group", "1", err);
+    return 0;
 }
 
 int cgroups_make(const struct cgroups *cgroups, uint32_t slot,

@@ -200,9 +200,9 @@ void launcher_look_at_worker(struct managed_sandbox *managed, struct control_loo
     const pid_t supervisor = managed->sandbox.pid;
 
     if (look->number == 0) {
-        /* A later one may be in a call by now: a waiting one begins when it is ready. All
-         * workers of a sandbox are alike when they are fresh. */
-        if (managed->sandbox.state == SANDBOX_STARTING)
+        /* One of a session may be in a call by now: a waiting one begins when it is ready.
+         * All workers of a sandbox are alike when they are fresh. */
+        if (managed->sandbox.state < SANDBOX_TAKEN)
             worker_look_fresh(proc, supervisor, look, &managed->fresh);
         return;
     }

@@ -213,31 +213,25 @@ static const int idle_lock_commands[] = {F_SETLK, F_SETLKW};
 static const unsigned ioctl_commands[] = {TCGETS,   TIOCGWINSZ, FIOCLEX,
                                           FIONCLEX, FIONBIO,    FIONREAD};
 
+/* Of Linux 5.18, 6.1 and 6.13: the C library's header may not have them. */
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE  103
+#endif
+
 static const int advices[] = {
-    MADV_NORMAL,
-    MADV_RANDOM,
-    MADV_SEQUENTIAL,
-    MADV_WILLNEED,
-    MADV_DONTNEED,
-    MADV_FREE,
-    MADV_REMOVE,
-    MADV_DOFORK,
-    MADV_MERGEABLE,
-    MADV_UNMERGEABLE,
-    MADV_HUGEPAGE,
-    MADV_NOHUGEPAGE,
-    MADV_DONTDUMP,
-    MADV_DODUMP,
-    MADV_KEEPONFORK,
-    MADV_COLD,
-    MADV_PAGEOUT,
-    MADV_POPULATE_READ,
-    MADV_POPULATE_WRITE,
-    24,
-    25,
-    102,
-    103, /* DONTNEED_LOCKED, COLLAPSE, GUARD_INSTALL, GUARD_REMOVE */
-};
+    MADV_NORMAL,    MADV_RANDOM,        MADV_SEQUENTIAL,     MADV_WILLNEED,
+    MADV_DONTNEED,  MADV_FREE,          MADV_REMOVE,         MADV_DOFORK,
+    MADV_MERGEABLE, MADV_UNMERGEABLE,   MADV_HUGEPAGE,       MADV_NOHUGEPAGE,
+    MADV_DONTDUMP,  MADV_DODUMP,        MADV_KEEPONFORK,     MADV_COLD,
+    MADV_PAGEOUT,   MADV_POPULATE_READ, MADV_POPULATE_WRITE, MADV_DONTNEED_LOCKED,
+    MADV_COLLAPSE,  MADV_GUARD_INSTALL, MADV_GUARD_REMOVE};
 
 /* A copy of the worker would be without that memory, or find zeros there. This is what a
  * kernel says that does not have them. */

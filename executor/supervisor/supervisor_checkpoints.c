@@ -53,6 +53,7 @@ void supervisor_session_is_busy(struct supervisor *self) {
     checkpoints->due = VIV_TIME_NEVER;
     checkpoints->looking = false;
     checkpoints->refused = 0;
+    supervisor_has_new_oom_kill(self); /* a copy's end is not this call's */
     self->call.checkpoint =
         checkpoints_have(&checkpoints->parked) ? checkpoints->parked.number : 0;
     self->call.skipped = checkpoints->skipped;

@@ -66,6 +66,10 @@ void supervisor_worker_hung_up(struct supervisor *self);
  * for another one. A call that it was not sent yet is run there. */
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome);
 
+/* Whether the kernel has killed for memory in the worker's cgroup since this was last asked: the
+ * worker or its copy. It counts before it kills. */
+bool supervisor_has_new_oom_kill(struct supervisor *self);
+
 /* The same, if it runs code of a user already. */
 void supervisor_stop_worker(struct supervisor *self, enum session_outcome outcome);
 

@@ -44,8 +44,7 @@ static void replace_stillborn(struct supervisor *self) {
     self->retry_at = viv_after_ms(RETRY_MS);
 }
 
-/* The kernel counts before it kills. */
-static bool was_killed_for_memory(struct supervisor *self) {
+bool supervisor_has_new_oom_kill(struct supervisor *self) {
     uint64_t kills;
 
     if (self->own.events < 0 ||
@@ -66,7 +65,7 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
 
     if (worker_process_end(&self->worker, &self->own, &end, &err))
         supervisor_give_up(&err);
-    if (outcome == SESSION_CRASHED && was_killed_for_memory(self))
+    if (outcome == SESSION_CRASHED && supervisor_has_new_oom_kill(self))
         done.outcome = SESSION_OUT_OF_MEMORY;
     done.signal = (uint8_t)end.signal;
     done.status = (uint8_t)end.status;
@@ -122,7 +121,7 @@ static void take_ready(struct supervisor *self, const struct frame *frame) {
     worker_process_reap_others(&self->worker);
     self->stillborn = 0;
     supervisor_worker_is_fresh(self);
-    was_killed_for_memory(self); /* what was counted before is not of this one */
+    supervisor_has_new_oom_kill(self); /* what was counted before is not of this one */
     if (!self->announced)
         supervisor_tell_launcher(self, CONTROL_READY, 0);
     self->announced = true;

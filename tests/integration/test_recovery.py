@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Parts that are killed: the server works again by itself, and says what is lost."""
 
+import fcntl
 import http.client
 import os
 import signal
@@ -133,6 +134,23 @@ def test_no_call_fails_that_begins_while_vivarium_fcgi_starts_again(instance):
         os.kill(instance.part(FCGI).pid, signal.SIGKILL)
         answer = session.exec("n = globals().get('n', 0) + 1; n")
         assert (answer.status, answer.value) == (200, number)
+
+
+def test_nobody_waits_for_a_vivarium_fcgi_that_cannot_start():
+    """Who has connected to the socket that is kept for it is answered by the web server."""
+    with running(rate_limit=0) as server:
+        session = used(server)
+        path = server.application_socket()
+        server.process.send_signal(signal.SIGSTOP)
+        server.kill_application()
+        waiting = in_background(lambda: session.exec("x"))
+        with open(path.with_name(path.name + ".lock"), "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # as soon as its last thread has ended
+            server.process.send_signal(signal.SIGCONT)
+            assert (waiting.result().status, waiting.result().error_type) in (
+                (503, "system"), (502, "system"))
+        answer = eventually(lambda: (now := session.exec("x")).status == 200 and now)
+        assert (answer.value, answer.lost) == (41, "none")
 
 
 def test_a_start_without_standard_input():

@@ -197,6 +197,21 @@ static void what_a_call_has_opened_is_never_taken_for_a_fresh_worker(void **stat
     close(launcher.setup.proc);
 }
 
+static void who_takes_its_place_before_there_is_a_session_is_looked_at(void **state) {
+    (void)state;
+    launcher.setup.proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    managed.sandbox.state = SANDBOX_STARTING;
+    kill(worker, SIGKILL);
+    waitpid(worker, NULL, 0);
+    verdict(0);
+    replace_worker();
+    managed.sandbox.state = SANDBOX_READY;
+    verdict(0);
+    managed.sandbox.state = SANDBOX_TAKEN;
+    assert_int_equal(verdict(1), LOOK_CLEAN);
+    close(launcher.setup.proc);
+}
+
 int main(void) {
 #define TEST(function)                                                                   \
     cmocka_unit_test_setup_teardown(function, open_sandbox, close_sandbox)
@@ -208,6 +223,7 @@ int main(void) {
         TEST(one_that_is_unwanted_is_killed_when_it_is_known),
         TEST(no_interrupt_is_kept_for_the_next_worker),
         TEST(what_a_call_has_opened_is_never_taken_for_a_fresh_worker),
+        TEST(who_takes_its_place_before_there_is_a_session_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

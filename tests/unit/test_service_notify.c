@@ -311,7 +311,10 @@ static void a_descriptor_is_kept_in_the_place_of_the_one_before(void **state) {
     assert_string_equal(text, "FDSTORE=1\nFDNAME=listener");
     assert_int_equal(write(kept, "x", 1), 1);
     assert_int_equal(read(pair[0], text, 1), 1);
+    service_notify_forget(&notify);
+    assert_told(manager, "FDSTOREREMOVE=1\nFDNAME=listener");
     service_notify_close(&notify);
+    service_notify_forget(&notify);
     assert_false(service_notify_keep(&notify, pair[1]));
     close(kept);
     close(pair[0]);
