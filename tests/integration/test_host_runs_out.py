@@ -4,12 +4,16 @@
 The limits of the kernel are lowered under the parts while they serve, and raised again.
 """
 
+import contextlib
+import pathlib
+import re
+import subprocess
 import time
 
 from support.client import fresh_id
 from support.limits import without_descriptors, without_processes
 from support.must import few_can, only_root_can
-from support.processes import EXECUTOR, FCGI, ZYGOTE, find
+from support.processes import EXECUTOR, FCGI, WEB_SERVER, ZYGOTE, find
 from support.together import at_once, eventually
 
 # what waits for a sandbox that does not come gives up after 10 s
@@ -88,3 +92,35 @@ def test_no_worker_can_be_made(short, lasting):
         assert lasting.value("x + 1") == 42
     assert zygote.alive()
     assert "event=worker_not_made" in short.messages()
+
+
+def folders_for_bodies(instance):
+    """Where the web server keeps bodies until they are whole, as its configuration says."""
+    text = next(instance.scratch.glob(f"*/{WEB_SERVER}.conf")).read_text("utf-8")
+    found = re.search(r"^ *(?:server.upload-dirs = \(|client_body_temp_path)([^;)]*)", text,
+                      re.MULTILINE)[1]
+    return [pathlib.Path(name.strip(' "')) for name in found.split(",")]
+
+
+@contextlib.contextmanager
+def full(folders):
+    """Let there be little room in them."""
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            owner = folder.stat()
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700,"
+                            f"uid={owner.st_uid},gid={owner.st_gid}", "none", folder], check=True)
+            stack.callback(subprocess.run, ["umount", folder], check=True)
+        yield
+
+
+def test_the_web_server_has_no_room_for_a_body(short, lasting):
+    only_root_can("mount something in place of a folder")
+    large = {"large": bytes(4 << 20)}
+    with full(folders_for_bodies(short)):
+        answer = lasting.exec("x = 0", files=large)
+        assert answer.status == (503 if WEB_SERVER == "lighttpd" else 500)
+        assert answer.error_type == "system"
+        assert lasting.value("x + 1") == 42  # which takes no room
+    answer = lasting.exec("import os; [x, os.path.getsize('large')]", files=large)
+    assert (answer.value, answer.lost) == ([41, 4 << 20], "none")
