@@ -17,14 +17,17 @@ import sys
 import busy
 import checkpoints
 import measures
+import recovery
 from report import Report
 from services import Alternative, Floor, Vivarium
 
 # how often each is measured
 FULL = {"calls": 3000, "rounds": 20, "in_a_round": 10, "jobs": 40, "files": 20, "bodies": 3,
-        "idle": 100, "burst": 100, "pauses": 100, "at_once": 112, "probes": 100}
+        "idle": 100, "burst": 100, "pauses": 100, "at_once": 112, "probes": 100,
+        "deaths": 10}
 QUICK = {"calls": 100, "rounds": 2, "in_a_round": 3, "jobs": 3, "files": 2, "bodies": 1,
-         "idle": 10, "burst": 12, "pauses": 6, "at_once": 4, "probes": 5}
+         "idle": 10, "burst": 12, "pauses": 6, "at_once": 4, "probes": 5,
+         "deaths": 2}
 
 RESERVED = 16  # threads that calls never hold, as by default
 
@@ -85,6 +88,8 @@ def measure(report, build, counts):
         measures.job(report, pooled, counts["jobs"])
         measures.files(report, pooled, counts["files"])
         measures.large_body(report, pooled, counts["bodies"])
+        say("recovery")
+        recovery.measure(report, pooled, counts["deaths"])
     compare_checkpoints(report, build, counts)
     keep_all_busy(report, build, counts)
 
