@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import socket
 
@@ -165,10 +166,14 @@ def test_errors_are_json(served, client):
 
 # what ends is started again
 
-def test_a_restart_of_the_application_loses_no_session(served, client):
+def test_an_upgrade_of_the_application_loses_no_session(served, client):
     session = client.session(fresh_id())
     session.value("kept = 5; kept")
+    program = re.search(r"path=(\S+)", served.unit(FCGI, "ExecStart")["ExecStart"])[1]
+    before = os.stat(f"/proc/{served.main_process(FCGI)}/exe").st_ino
+    served.run("sh", "-c", f"cp -p {program} {program}.new && mv {program}.new {program}")
     served.run("systemctl", "restart", FCGI)
+    assert os.stat(f"/proc/{served.main_process(FCGI)}/exe").st_ino != before
     eventually(healthy)
     answer = session.exec("kept")
     assert answer.value == 5 and answer.lost == "none"
