@@ -8,8 +8,8 @@
  * thread; children inherit it. */
 void descriptors_raise_limit(void);
 
-/* A descriptor of nothing, to be closed when there is no other one for what must be opened;
- * -1 where there is none. The caller's. */
+/* A descriptor of nothing, to be closed when there is no other one for what must be
+ * opened; -1 where there is none. The caller's. */
 int descriptors_spare(void);
 
 #endif

@@ -38,8 +38,8 @@ int io_send_message(int fd, const void *data, size_t size, const int *fds,
  * Receives one message. At most `size` bytes and `fds_max` descriptors (close-on-exec,
  * the caller's); a longer message or more descriptors fail with VIV_BAD_GATEWAY and leave
  * none open. Returns the bytes received, 0 at end of file, -1 on failure: VIV_UNAVAILABLE
- * when a non-blocking socket has nothing, VIV_CAPACITY when the process has no room for the
- * descriptors, which are then lost; `data` has the message.
+ * when a non-blocking socket has nothing, VIV_CAPACITY when the process has no room for
+ * the descriptors, which are then lost; `data` has the message.
  */
 ssize_t io_receive_message(int fd, void *data, size_t size, int *fds, size_t fds_max,
                            size_t *fd_count, struct viv_error *err);

@@ -37,7 +37,8 @@ void json_out_splice(struct json_out *out, struct slice text);
 void json_out_string(struct json_out *out, struct slice text);
 void json_out_text(struct json_out *out, const char *text);
 
-/* The parts of a text between dividers as an array of strings; none for the empty text. */
+/* The parts of a text between dividers as an array of strings; none for the empty
+ * text. */
 void json_out_parts(struct json_out *out, const char *text, const char *divider);
 
 void json_out_bool(struct json_out *out, bool value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the compiler builds for AddressSanitizer, in the ways of gcc and of clang, and what
- * then is to be done besides. */
+/* Whether the compiler builds for AddressSanitizer, in the ways of gcc and of clang, and
+ * what then is to be done besides. */
 #ifndef VIV_SANITIZER_H
 #define VIV_SANITIZER_H
 
@@ -20,9 +20,9 @@
 #include <unistd.h>
 #endif
 
-/* Ends the process with a report when it has memory that nothing refers to any more. For one
- * that ends by _exit(2), from where all that it uses is in reach yet. LeakSanitizer looks in
- * /proc, and does nothing here where there is none. */
+/* Ends the process with a report when it has memory that nothing refers to any more. For
+ * one that ends by _exit(2), from where all that it uses is in reach yet. LeakSanitizer
+ * looks in /proc, and does nothing here where there is none. */
 static inline void sanitizer_look_for_leaks(void) {
 #if BUILT_WITH_ADDRESS_SANITIZER
     if (access("/proc/self/task", F_OK) == 0)

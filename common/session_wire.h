@@ -11,8 +11,9 @@
  * each new channel. FILE opens a file, the DATA frames after it are its content. OUTPUT
  * comes as the code writes it. RESULT holds the worker's own claims
  * (executor/worker_wire.h has their form) and is absent when the worker did not live to
- * make them. DONE is the supervisor's verdict. INTERRUPT ends the code as its deadline would,
- * though not as a time-out; it may cross the end of its call, and is then passed over.
+ * make them. DONE is the supervisor's verdict. INTERRUPT ends the code as its deadline
+ * would, though not as a time-out; it may cross the end of its call, and is then passed
+ * over.
  *
  * The client takes all that a supervisor sends for an attacker's bytes; anything out of
  * order ends the sandbox. The supervisor trusts the client's numbers, not its manners.

@@ -32,7 +32,8 @@ int confine_become_user(uid_t own, uid_t acting, struct viv_error *err);
 
 /* Drops every capability of all sets but those in the mask `kept` (bits 1 << CAP_...),
  * which stay effective and permitted; locks the secure bits. It takes CAP_SETPCAP; a
- * process that never had any capability has nothing to drop but confine_to_capabilities().
+ * process that never had any capability has nothing to drop but
+ * confine_to_capabilities().
  */
 int confine_capabilities(uint64_t kept, struct viv_error *err);
 
@@ -41,8 +42,8 @@ int confine_capabilities(uint64_t kept, struct viv_error *err);
  * gives up the rest by confine_capabilities(). */
 int confine_to_capabilities(uint64_t kept, struct viv_error *err);
 
-/* The permitted set: what confine_to_capabilities() can keep. A container's root may have been
- * given less than a host's. */
+/* The permitted set: what confine_to_capabilities() can keep. A container's root may have
+ * been given less than a host's. */
 uint64_t confine_held_capabilities(void);
 
 /* Sets no_new_privs, makes the process not dumpable, so that no process of its user may

@@ -97,16 +97,16 @@ enum {
      * folder. */
     SPAWN_REPORT = SPAWN_NAMESPACES,
     SPAWN_FOLDER = SPAWN_NAMESPACES,
-    /* From the launcher to the zygote besides, where the session has a cgroup: the way into
-     * it, session_cgroup.h. */
+    /* From the launcher to the zygote besides, where the session has a cgroup: the way
+     * into it, session_cgroup.h. */
     SPAWN_CGROUP = SPAWN_FD_MAX - 1,
 };
 
 /* How many there are in a tier, SPAWN_CGROUP not counted. */
 size_t spawn_fd_count(enum isolation_tier tier);
 
-/* The capabilities, as bits 1 << CAP_..., that a zygote needs to make workers of the tier: to
- * join namespaces, or to change root and user. */
+/* The capabilities, as bits 1 << CAP_..., that a zygote needs to make workers of the
+ * tier: to join namespaces, or to change root and user. */
 uint64_t zygote_capabilities(enum isolation_tier tier);
 
 /* Launcher to zygote, with these descriptors. */

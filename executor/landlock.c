@@ -62,7 +62,8 @@ struct rule {
     (READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM |     \
      REFER | TRUNCATE)
 
-/* A path that is not there has no rule: a slot may be on a file system without devices. */
+/* A path that is not there has no rule: a slot may be on a file system without
+ * devices. */
 static const struct rule device_rules[] = {
     {"/dev/null", READ_FILE | WRITE_FILE}, {"/dev/zero", READ_FILE | WRITE_FILE},
     {"/dev/full", READ_FILE | WRITE_FILE}, {"/dev/random", READ_FILE},
@@ -150,8 +151,8 @@ static int add_shown(int ruleset, int abi, struct viv_error *err) {
     for (size_t i = 0; i < SESSION_ROOT_SHOWN; i++) {
         const struct rule rule = {session_root_shown[i].path, READ};
         struct stat status;
-        /* A link such as /lib would open all of /usr/lib; what is needed of it is shown by
-         * its own name. */
+        /* A link such as /lib would open all of /usr/lib; what is needed of it is shown
+         * by its own name. */
         if (lstat(rule.path, &status) == 0 && S_ISLNK(status.st_mode))
             continue;
         if (add_rule(ruleset, &rule, known_rights(abi), err))

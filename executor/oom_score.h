@@ -7,9 +7,9 @@
 
 #define OOM_SCORE_OF_SESSIONS 500
 
-/* Raises the calling process, whose children inherit it, to OOM_SCORE_OF_SESSIONS; one that
- * stands higher stays. `proc` is a descriptor of /proc. Takes no privilege, but the process
- * must be dumpable: the files of others are not their own. */
+/* Raises the calling process, whose children inherit it, to OOM_SCORE_OF_SESSIONS; one
+ * that stands higher stays. `proc` is a descriptor of /proc. Takes no privilege, but the
+ * process must be dumpable: the files of others are not their own. */
 int oom_score_raise(int proc, struct viv_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a session's root filesystem shows, for those who make one: of mounts
- * (template_root.h) or of links (slot_tree.h). All paths are absolute ones of the host and
- * of the new root. Lists of constants.
+ * (template_root.h) or of links (slot_tree.h). All paths are absolute ones of the host
+ * and of the new root. Lists of constants.
  */
 #ifndef VIV_SESSION_ROOT_H
 #define VIV_SESSION_ROOT_H

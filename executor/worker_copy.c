@@ -40,7 +40,8 @@ enum worker_copy worker_copy_make(const struct raw_fork *thread, int channel) {
     const uint64_t all = ALL_SIGNALS;
     uint64_t before = 0;
 
-    /* No handler of the session's runs in the copy, nor while the clone is let through. */
+    /* No handler of the session's runs in the copy, nor while the clone is let
+     * through. */
     set_mask(&all, &before);
     pid_t copy = raw_fork(thread, CHECKPOINT_CLONE_FLAGS);
     if (copy == 0) {

@@ -11,8 +11,8 @@
 #include "common/error.h"
 #include "executor/raw_fork.h"
 
-/* Loads the filter and sends its listener along with a message through a unix socket. Once,
- * before the list of allowed system calls, which refuses sendmsg(2). */
+/* Loads the filter and sends its listener along with a message through a unix socket.
+ * Once, before the list of allowed system calls, which refuses sendmsg(2). */
 int worker_copy_offer(int channel, const void *message, size_t size,
                       struct viv_error *err);
 
@@ -22,10 +22,10 @@ enum worker_copy {
     WORKER_COPY_WOKEN,  /* in the copy: the worker is gone, this one takes its place */
 };
 
-/* Makes a copy of the calling process, which has one thread. The copy closes `channel`, so
- * that the end of the process is seen by it, and until it is woken does nothing more. No code
- * of a user runs, no handler of fork(2) either: there was no other thread that could hold a
- * lock. */
+/* Makes a copy of the calling process, which has one thread. The copy closes `channel`,
+ * so that the end of the process is seen by it, and until it is woken does nothing more.
+ * No code of a user runs, no handler of fork(2) either: there was no other thread that
+ * could hold a lock. */
 enum worker_copy worker_copy_make(const struct raw_fork *thread, int channel);
 
 #endif

@@ -8,19 +8,19 @@
  *     worker      PONG                      for each PING: it is alive
  *     supervisor  CALL                      for each PONG
  *     worker      RESULT                    for each CALL
- *     supervisor  TRIM                      no answer: give free memory back to the kernel
+ *     supervisor  TRIM                      no answer: give back memory that is free
  *     supervisor  CHECKPOINT                executor/checkpoint.h
  *     worker      COPIED                    for each CHECKPOINT
  *     copy        RESTORED                  when it has been woken, on its own channel
  *
  * LISTENER comes with one descriptor. READY holds the worker's process id in its PID
- * namespace. PING and PONG have the number of the execution: a worker that is dying gets no
- * CALL, so that it is certain that its code never began. CALL is a fixed part, the code,
- * the standard input. RESULT is the nonce of the CALL, then the claims of
- * executor/runner.py (session_wire.h names the tags). COPIED and RESTORED have the sequence
- * number of the CHECKPOINT; COPIED says in a u8 whether the kernel let the copy be made.
- * After READY the worker may be native attack code: a frame
- * that is not the one expected, or another nonce, ends it.
+ * namespace. PING and PONG have the number of the execution: a worker that is dying gets
+ * no CALL, so that it is certain that its code never began. CALL is a fixed part, the
+ * code, the standard input. RESULT is the nonce of the CALL, then the claims of
+ * executor/runner.py (session_wire.h names the tags). COPIED and RESTORED have the
+ * sequence number of the CHECKPOINT; COPIED says in a u8 whether the kernel let the copy
+ * be made. After READY the worker may be native attack code: a frame that is not the one
+ * expected, or another nonce, ends it.
  */
 #ifndef VIV_WORKER_WIRE_H
 #define VIV_WORKER_WIRE_H
@@ -55,8 +55,8 @@ struct worker_call {
     uint32_t code_size;
     bool has_stdin;
     uint32_t stdin_size;
-    /* The call before this one was interrupted, and its signal may strike late. Without it an
-     * interrupt is always for this call, however early it comes. */
+    /* The call before this one was interrupted, and its signal may strike late. Without
+     * it an interrupt is always for this call, however early it comes. */
     bool late_interrupt;
 };
 

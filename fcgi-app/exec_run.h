@@ -42,8 +42,8 @@ struct exec_run {
  */
 int exec_run(struct app *app, struct exec_run *run, struct viv_error *err);
 
-/* Ends a sandbox that no session has any more, unless it is 0. One that cannot be ended now
- * is found and ended later (adoption.h). */
+/* Ends a sandbox that no session has any more, unless it is 0. One that cannot be ended
+ * now is found and ended later (adoption.h). */
 int exec_run_end_sandbox(struct app *app, uint64_t sandbox, struct viv_error *err);
 
 /* Writes the record of the session into the executor, unless it has another sandbox by

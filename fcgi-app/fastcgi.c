@@ -29,9 +29,9 @@ struct fastcgi_request {
 };
 
 /*
- * These two stand in for libfcgi's own, for it takes EINTR for the end of a connection. A socket
- * with a time limit has it where a process that was stopped goes on, without any handler of a
- * signal (signal(7)): half an answer would be all.
+ * These two stand in for libfcgi's own, for it takes EINTR for the end of a connection. A
+ * socket with a time limit has it where a process that was stopped goes on, without any
+ * handler of a signal (signal(7)): half an answer would be all.
  */
 int OS_Read(int fd, char *buf, size_t len) {
     ssize_t got;
@@ -62,8 +62,9 @@ int fastcgi_set_up(struct viv_error *err) {
     return 0;
 }
 
-/* What has two values has none: lighttpd makes HTTP_X_FORWARDED_FOR of X-Forwarded-For and of
- * X_Forwarded_For as well, one of them a proxy's and the other one a client's invention. */
+/* What has two values has none: lighttpd makes HTTP_X_FORWARDED_FOR of X-Forwarded-For
+ * and of X_Forwarded_For as well, one of them a proxy's and the other one a client's
+ * invention. */
 static const char *variable(void *context, const char *name) {
     const struct fastcgi_request *request = context;
     size_t size = strlen(name);
@@ -115,9 +116,9 @@ static void end_answer(void *context) {
     FCGX_Finish_r(&request->fcgx);
 }
 
-/* An empty record of the error stream, which says nothing. A peer that has closed its end of
- * TCP answers it with a reset (tcp(7)); until then it looks like one that has shut down its
- * side of the connection. Nothing else has been sent yet. */
+/* An empty record of the error stream, which says nothing. A peer that has closed its end
+ * of TCP answers it with a reset (tcp(7)); until then it looks like one that has shut
+ * down its side of the connection. Nothing else has been sent yet. */
 static void probe(struct fastcgi_request *request) {
     const unsigned char record[FCGI_RECORD_HEADER] = {
         1, FCGI_RECORD_STDERR, (unsigned char)(request->fcgx.requestId >> 8),

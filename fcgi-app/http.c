@@ -55,8 +55,8 @@ static unsigned char take_decoded(struct slice *text) {
 }
 
 /* What follows SCRIPT_NAME, the path that the web server serves us at (RFC 3875, 4.1.13):
- * it is decoded, and the path is as it was sent. The whole path where nothing follows: some
- * web servers take all of it for the name of the script. */
+ * it is decoded, and the path is as it was sent. The whole path where nothing follows:
+ * some web servers take all of it for the name of the script. */
 static struct slice behind_prefix(struct slice path, const char *prefix) {
     struct slice rest = path;
 

@@ -28,8 +28,8 @@ struct http_connection {
     /* Sends what was written and ends the answer, and with it the request: its
      * variables are gone. To be called once. */
     void (*end)(void *context);
-    /* Whether nobody waits for the answer any more; to be asked again and again, before the
-     * answer is begun. Some web servers do not show it. */
+    /* Whether nobody waits for the answer any more; to be asked again and again, before
+     * the answer is begun. Some web servers do not show it. */
     bool (*gone)(void *context);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Base64 as a JSON string: common/json_out.h with base64.h, which common/ does not have. One
- * thread. */
+/* Base64 as a JSON string: common/json_out.h with base64.h, which common/ does not have.
+ * One thread. */
 #ifndef VIV_JSON_BASE64_H
 #define VIV_JSON_BASE64_H
 

@@ -33,7 +33,8 @@ union address {
 
 /* ---- a unix socket ---- */
 
-/* A connection as the web server makes one: a descriptor, or -1 with the errno of connect(2). */
+/* A connection as the web server makes one: a descriptor, or -1 with the errno of
+ * connect(2). */
 static int try_connect(const struct sockaddr_un *address) {
     CLEANUP(close_fd)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -99,8 +100,8 @@ static int option_of(int fd, int name) {
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) ? 0 : value;
 }
 
-/* Whether the same process has made both listen: its end of a connection has the number of who
- * listens there, unix(7). */
+/* Whether the same process has made both listen: a connection has the number of the one
+ * that listens at its other end, unix(7). */
 static bool has_listener_of(int connection, int listener) {
     struct ucred there, here;
     socklen_t there_size = sizeof there, here_size = sizeof here;
@@ -214,8 +215,8 @@ static int open_tcp(struct listener *listener, const union address *address,
     CLEANUP(close_fd)
     int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    /* After a restart connections of the one before may still be about. All of IPv6 is not
-     * IPv4 as well: that is another address to listen at. */
+    /* After a restart connections of the one before may still be about. All of IPv6 is
+     * not IPv4 as well: that is another address to listen at. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ||
         (is_ipv6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on)))
         return viv_fail(err, VIV_SYSTEM, "socket: %m");

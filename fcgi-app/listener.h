@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The socket that the web server connects to. FastCGI has no authentication: at a unix
- * socket only owner and group may connect, at an address of TCP only those that are named.
- * One thread opens and closes it; any number accept.
+ * socket only owner and group may connect, at an address of TCP only those that are
+ * named. One thread opens and closes it; any number accept.
  */
 #ifndef VIV_LISTENER_H
 #define VIV_LISTENER_H

@@ -85,8 +85,8 @@ static int work_until_signal(struct app *app, struct adoption *adoption,
             continue;
         expire_sessions(app);
         adoption_tick(adoption, app, viv_now());
-        /* Behind the work: it needs the lock over all sessions, and the executor's answers
-         * in time. */
+        /* Behind the work: it needs the lock over all sessions, and the executor's
+         * answers in time. */
         service_notify_beat(manager, viv_now());
     }
 }

@@ -48,8 +48,8 @@ struct sandbox_call {
     uint64_t number;                         /* of the execution in its session */
     uint32_t timeout_ms;                     /* of the code */
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
-    /* Asked when `bell`, an eventfd(2) that does not block, was rung, and every SANDBOX_ASK_MS;
-     * NULL: never. */
+    /* Asked when `bell`, an eventfd(2) that does not block, was rung, and every
+     * SANDBOX_ASK_MS; NULL: never. */
     enum sandbox_wish (*wish)(void *context);
     int bell; /* borrowed; -1: none */
     void *context;
@@ -70,8 +70,8 @@ int sandbox_call_send(struct sandbox_call *call, const struct exec_request *requ
 /*
  * Takes frames until the verdict or the deadline and fills `result`, all but its budget,
  * which was set before. With CALL_OVERDUE, CALL_BROKEN and CALL_ENDED the sandbox must be
- * ended; *err then has the reason, for the log. With CALL_DONE and CALL_REFUSED the channel is ready
- * for the next call.
+ * ended; *err then has the reason, for the log. With CALL_DONE and CALL_REFUSED the
+ * channel is ready for the next call.
  */
 void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
                           struct viv_error *err);

@@ -57,8 +57,8 @@ static void pause_after_failure(struct server *server) {
     nanosleep(&pause, NULL);
 }
 
-/* Where there is no descriptor for it, the connection gets the spare one, and so an answer:
- * one at a time. Others wait for theirs in the socket's queue. */
+/* Where there is no descriptor for it, the connection gets the spare one, and so an
+ * answer: one at a time. Others wait for theirs in the socket's queue. */
 static int accept_connection(struct server *server) {
     int connection = listener_accept(server->listener), spare;
 
@@ -221,8 +221,9 @@ bool server_finish_calls(struct server *server, viv_time deadline,
 
 bool server_stop(struct server *server, viv_time deadline) {
     server->stopping = true;
-    /* Wakes the threads, one after the other. Who has connected to a unix socket by now is
-     * still accepted; nobody else can. One that is kept has them for the next of us. */
+    /* Wakes the threads, one after the other. Who has connected to a unix socket by now
+     * is still accepted; nobody else can. One that is kept has them for the next of
+     * us. */
     if (server->listener->kept)
         eventfd_write(server->bell, 1);
     else

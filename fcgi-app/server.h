@@ -40,9 +40,9 @@ int server_start(struct server *server, struct app *app, struct listener *listen
 bool server_finish_calls(struct server *server, viv_time deadline,
                          const sigset_t *signals);
 
-/* Takes no more connections but those that wait already, and waits until `deadline` for the
- * requests under way. Returns whether all have ended; if not, their threads go on, and `app` must not be
- * cleared. */
+/* Takes no more connections but those that wait already, and waits until `deadline` for
+ * the requests under way. Returns whether all have ended; if not, their threads go on,
+ * and `app` must not be cleared. */
 bool server_stop(struct server *server, viv_time deadline);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The session id of a request: the query parameter `sessionId`, or a component of the path.
- * Any string of 1 to 128 bytes of UTF-8 without control characters (Unicode's Cc), as it is
- * after decoding. It is a key to look up, never a path.
+ * The session id of a request: the query parameter `sessionId`, or a component of the
+ * path. Any string of 1 to 128 bytes of UTF-8 without control characters (Unicode's Cc),
+ * as it is after decoding. It is a key to look up, never a path.
  *
  * The query is decoded as a form is (the URL standard's
  * application/x-www-form-urlencoded, what URLSearchParams of browsers does): pairs
  * divided by "&", "+" is a space, %XX a byte, and a % without two hexadecimal digits
- * stands for itself. In a path (RFC 3986) "+" is no space; "/" and "?" are encoded there. Any
- * thread.
+ * stands for itself. In a path (RFC 3986) "+" is no space; "/" and "?" are encoded there.
+ * Any thread.
  */
 #ifndef VIV_SESSION_ID_H
 #define VIV_SESSION_ID_H

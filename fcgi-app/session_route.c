@@ -31,8 +31,9 @@ static void write_done(struct json_out *out, const void *context) {
     json_out_raw(out, "}");
 }
 
-/* Any page may have its browser send a POST without asking first, unless it is of a type that
- * no form has (the Fetch standard's CORS-safelisted request-headers). It names the origin. */
+/* Any page may have its browser send a POST without asking first, unless it is of a type
+ * that no form has (the Fetch standard's CORS-safelisted request-headers). It names the
+ * origin. */
 static int check_page(const struct http_request *request, struct viv_error *err) {
     if (!request->is_of_page || request->is_json)
         return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is asked of one session by its path, besides running code in it: DELETE
- * /sessions/{id} and POST /sessions/{id}/interrupt. Neither reads a body, takes a place among the
- * calls, or waits for code. Any thread.
+ * /sessions/{id} and POST /sessions/{id}/interrupt. Neither reads a body, takes a place
+ * among the calls, or waits for code. Any thread.
  */
 #ifndef VIV_SESSION_ROUTE_H
 #define VIV_SESSION_ROUTE_H

@@ -7,8 +7,8 @@
 
 #include "fcgi-app/session_table.h"
 
-/* eventfd(2): a counter that is far from full takes it at once. A call without a bell looks
- * now and then. */
+/* eventfd(2): a counter that is far from full takes it at once. A call without a bell
+ * looks now and then. */
 static void ring(const struct entry *entry) {
     const uint64_t once = 1;
 

@@ -11,12 +11,12 @@
  * ceases to exist when the call that made it leaves without running anything. Its sandbox
  * may be lost in any state; a session without one gets another at its next call.
  *
- * A session that is ended while a call has it is out of the table at once; that call frees
- * it when it leaves.
+ * A session that is ended while a call has it is out of the table at once; that call
+ * frees it when it leaves.
  *
- * One mutex over the table; it is a leaf and never held over I/O (a bell is rung under it:
- * that wakes, and waits for nothing). All functions may be called from any thread; struct
- * session belongs to the call that entered it.
+ * One mutex over the table; it is a leaf and never held over I/O (a bell is rung under
+ * it: that wakes, and waits for nothing). All functions may be called from any thread;
+ * struct session belongs to the call that entered it.
  */
 #ifndef VIV_SESSIONS_H
 #define VIV_SESSIONS_H
@@ -110,16 +110,16 @@ void sessions_describe(struct sessions *sessions, const struct session *session,
  * sandbox that the caller must end because the session ceased to exist, or 0. */
 uint64_t sessions_leave(struct sessions *sessions, struct session *session);
 
-/* Wants the code of the call that has the session to end, and no other. *running: there is
- * such a call. Fails with VIV_NOT_FOUND when there is no session of that id. */
+/* Wants the code of the call that has the session to end, and no other. *running: there
+ * is such a call. Fails with VIV_NOT_FOUND when there is no session of that id. */
 int sessions_interrupt(struct sessions *sessions, const char *id, bool *running,
                        struct viv_error *err);
 
 /*
  * Ends a session: there is none of that id any more, and the next one to enter begins
- * another. Whoever waits for it gets VIV_INTERRUPTED; the call that has it, if there is one
- * (*running), is wanted to leave. *sandbox is the caller's to end, as it is that call's, which
- * may get another one meanwhile; 0: none. Fails with VIV_NOT_FOUND.
+ * another. Whoever waits for it gets VIV_INTERRUPTED; the call that has it, if there is
+ * one (*running), is wanted to leave. *sandbox is the caller's to end, as it is that
+ * call's, which may get another one meanwhile; 0: none. Fails with VIV_NOT_FOUND.
  */
 int sessions_end(struct sessions *sessions, const char *id, uint64_t *sandbox,
                  bool *running, struct viv_error *err);

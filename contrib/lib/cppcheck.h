@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For cppcheck without any header: the macros that shape code, and what the build defines. */
+/* For cppcheck without any header: the macros that shape code, and what the build
+ * defines. */
 #define TAILQ_HEAD(name, type)                                                           \
     struct name {                                                                        \
         struct type *first, **last;                                                      \

@@ -33,8 +33,8 @@ bool cgroup_has_processes(int group);
  * umask; returns a descriptor of its directory. */
 int cgroup_make(int parent, const char *name, mode_t mode);
 
-/* Calls `each` for the groups below this one until it returns something else than 0, which
- * is then the result. */
+/* Calls `each` for the groups below this one until it returns something else than 0,
+ * which is then the result. */
 int cgroup_each_child(int group, int (*each)(int group, const char *name, void *context),
                       void *context);
 

@@ -12,10 +12,10 @@
  * Processes are in the leaves only: a group that gives controllers to its children may
  * have none of its own.
  *
- * The keeper makes the subtree while it is outside of all namespaces, its children inherit
- * it; the launcher reaches it by the descriptor alone. What a process does once it is in
- * its group is in executor/session_cgroup.h. Knows no sandboxes, no tiers and no clients.
- * One thread.
+ * The keeper makes the subtree while it is outside of all namespaces, its children
+ * inherit it; the launcher reaches it by the descriptor alone. What a process does once
+ * it is in its group is in executor/session_cgroup.h. Knows no sandboxes, no tiers and no
+ * clients. One thread.
  */
 #ifndef VIV_CGROUPS_H
 #define VIV_CGROUPS_H
@@ -93,7 +93,8 @@ int cgroups_close(struct cgroups *cgroups, struct viv_error *err);
 /* Closes what only the keeper needs. */
 void cgroups_become_launcher(struct cgroups *cgroups);
 
-/* What the settings give to a session, whose worker may have a copy (executor/checkpoint.h). */
+/* What the settings give to a session, whose worker may have a copy
+ * (executor/checkpoint.h). */
 struct cgroup_limits cgroups_limits(const struct settings *settings, bool checkpoints);
 
 /* Makes the groups of a slot, with those limits whose controller is enabled. On failure
@@ -101,25 +102,25 @@ struct cgroup_limits cgroups_limits(const struct settings *settings, bool checkp
 int cgroups_make(const struct cgroups *cgroups, uint32_t slot,
                  const struct cgroup_limits *limits, struct viv_error *err);
 
-/* Opens a supervisor's group, for it to be born there: CLONE_INTO_CGROUP of clone(2), since
- * Linux 5.7. Returns a descriptor of the directory, or -1. */
+/* Opens a supervisor's group, for it to be born there: CLONE_INTO_CGROUP of clone(2),
+ * since Linux 5.7. Returns a descriptor of the directory, or -1. */
 int cgroups_open_supervisor(const struct cgroups *cgroups, uint32_t slot,
                             struct viv_error *err);
 
-/* Moves a supervisor, which has not begun its work, into its group: where clone3(2) is not
- * there, or a container's filter hides it. The kernel may take some milliseconds, as for
- * every move: it waits until no process of the host is in the middle of a fork. */
+/* Moves a supervisor, which has not begun its work, into its group: where clone3(2) is
+ * not there, or a container's filter hides it. The kernel may take some milliseconds, as
+ * for every move: it waits until no process of the host is in the middle of a fork. */
 int cgroups_enter_supervisor(const struct cgroups *cgroups, uint32_t slot, pid_t pid,
                              struct viv_error *err);
 
-/* Opens the way into a worker's group, for session_cgroup_enter(): the kernel looks at the
- * rights of who has opened it (since Linux 5.16, and in later versions of older ones).
- * Returns a descriptor, or -1. */
+/* Opens the way into a worker's group, for session_cgroup_enter(): the kernel looks at
+ * the rights of who has opened it (since Linux 5.16, and in later versions of older
+ * ones). Returns a descriptor, or -1. */
 int cgroups_open_worker_procs(const struct cgroups *cgroups, uint32_t slot,
                               struct viv_error *err);
 
-/* Opens what session_cgroup_oom_kills() reads; fails with VIV_UNAVAILABLE where the memory
- * controller is not enabled. Returns a descriptor, or -1. */
+/* Opens what session_cgroup_oom_kills() reads; fails with VIV_UNAVAILABLE where the
+ * memory controller is not enabled. Returns a descriptor, or -1. */
 int cgroups_open_worker_events(const struct cgroups *cgroups, uint32_t slot,
                                struct viv_error *err);
 

@@ -110,7 +110,7 @@ static int fill(const struct cgroups *cgroups, int group,
         return -1;
     CLEANUP(close_fd) int supervisor = cgroup_make(group, SUPERVISOR_GROUP, 0755);
     CLEANUP(close_fd) int worker = cgroup_make(group, WORKER_GROUP, 0755);
-    /* Without memory.oom.group: the worker is one process, and its copy is to outlive it. */
+    /* Without memory.oom.group: the worker is one process, its copy is to outlive it. */
     if (supervisor < 0 || worker < 0)
         return viv_fail(err, VIV_SYSTEM, "make a cgroup: %m");
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `vivarium-executor --check`: says what probe.h found, for people and for machines. Knows
- * nothing of how it was found.
+ * `vivarium-executor --check`: says what probe.h found, for people and for machines.
+ * Knows nothing of how it was found.
  */
 #ifndef VIV_CHECK_H
 #define VIV_CHECK_H

@@ -18,8 +18,8 @@ uint64_t host_memory_of(int proc, pid_t pid);
 /* Resident bytes of the children of process `pid`; 0 when it is gone. */
 uint64_t host_memory_of_children(int proc, pid_t pid);
 
-/* Writes the children of process `pid`, which has one thread, to `children`, `most` at most;
- * returns their number. */
+/* Writes the children of process `pid`, which has one thread, to `children`, `most` at
+ * most; returns their number. */
 size_t host_children(int proc, pid_t pid, pid_t children[], size_t most);
 
 #endif

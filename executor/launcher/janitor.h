@@ -48,19 +48,19 @@ struct janitor_reply {
 };
 
 /*
- * Serves until the end of `socket`, then empties all slots and ends the process. One that cannot begin (another
- * executor has the same slot_directory, say) logs why and ends with a failure: its client
- * sees the end of the socket. Closes every other descriptor but standard ones, and drops
- * all capabilities but those that it needs.
+ * Serves until the end of `socket`, then empties all slots and ends the process. One that
+ * cannot begin (another executor has the same slot_directory, say) logs why and ends with
+ * a failure: its client sees the end of the socket. Closes every other descriptor but
+ * standard ones, and drops all capabilities but those that it needs.
  */
 void janitor_main(const struct settings *settings, enum isolation_tier tier, int socket)
     __attribute__((noreturn));
 
 /*
- * Without a janitor: makes what a start in `confined` would make for each slot and keep, so
- * that the start finds it. For images, in the step that installs the packages, where all of
- * it is links. As root, in a process of one thread, whose umask it changes; fails where an
- * executor uses the folder.
+ * Without a janitor: makes what a start in `confined` would make for each slot and keep,
+ * so that the start finds it. For images, in the step that installs the packages, where
+ * all of it is links. As root, in a process of one thread, whose umask it changes; fails
+ * where an executor uses the folder.
  */
 int janitor_make_ahead(const struct settings *settings, struct viv_error *err);
 

@@ -17,9 +17,9 @@
 int keeper_check(const struct settings *settings, struct viv_error *err);
 
 /* Runs until SIGTERM, SIGINT or the end of the launcher. `program` is vivarium-zygote,
- * open. The service manager is told when the first sandbox is ready, and of the launcher's
- * beats; *manager is closed in all children. Returns the exit status: 0 after a stop that
- * was asked for. */
+ * open. The service manager is told when the first sandbox is ready, and of the
+ * launcher's beats; *manager is closed in all children. Returns the exit status: 0 after
+ * a stop that was asked for. */
 int keeper_run(const struct settings *settings, int program,
                const struct service_notify *manager);
 

@@ -104,10 +104,10 @@ static void look_for_strangers(struct launcher *launcher, viv_time now) {
 
 /* ---- start, loop, stop ---- */
 
-/* Workers that have no PID 1 of their own are our children. Those that have one are its, for
- * the kernel looks for a reaper in the orphan's PID namespace alone; but what a zygote
- * leaves behind that is killed in the middle of a fork is its own child, and in the
- * namespace of a sandbox, which does not end before somebody has reaped it. */
+/* Workers that have no PID 1 of their own are our children. Those that have one are its,
+ * for the kernel looks for a reaper in the orphan's PID namespace alone; but what a
+ * zygote leaves behind that is killed in the middle of a fork is its own child, and in
+ * the namespace of a sandbox, which does not end before somebody has reaped it. */
 static int watch_children(struct launcher *launcher, struct viv_error *err) {
     sigset_t mask;
 

@@ -104,7 +104,8 @@ static void forget_stops(struct launcher *launcher) {
         one->stopped_for_disk = false;
 }
 
-/* Stops one at the second look that finds too little, when all have told of their files. */
+/* Stops one at the second look that finds too little, when all have told of their
+ * files. */
 void launcher_watch_host(struct launcher *launcher) {
     const struct settings *settings = launcher->settings;
 

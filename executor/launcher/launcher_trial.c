@@ -16,8 +16,9 @@
 
 #define SET_UP_LIMIT_MS 20000
 
-/* What a supervisor sends along with its demand for a worker. To be held until it has been
- * ended: with the last copy of them closed it would see a worker that ended, and log it. */
+/* What a supervisor sends along with its demand for a worker. To be held until it has
+ * been ended: with the last copy of them closed it would see a worker that ended, and log
+ * it. */
 struct demand {
     int fds[SPAWN_FD_MAX];
     size_t fd_count;

@@ -85,8 +85,8 @@ int launcher_spawn_worker(struct managed_sandbox *managed, int fds[],
     return 0;
 }
 
-/* The launcher waits for nobody: whatever the supervisor has made of the other end, or sent
- * in place of a socket, this is one call that fails. */
+/* The launcher waits for nobody: whatever the supervisor has made of the other end, or
+ * sent in place of a socket, this is one call that fails. */
 static void report_end(struct sandbox *sandbox, int status) {
     if (send(sandbox->report, &status, sizeof status, MSG_DONTWAIT | MSG_NOSIGNAL) !=
         sizeof status)
@@ -159,7 +159,8 @@ static bool is_shortage(int error) {
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-/* The supervisor asks again after a pause. Who waits for a sandbox hears of a shortage now. */
+/* The supervisor asks again after a pause. Who waits for a sandbox hears of a shortage
+ * now. */
 void launcher_refuse_worker(struct managed_sandbox *managed, int error) {
     const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
     struct viv_error failure;
@@ -200,8 +201,8 @@ void launcher_look_at_worker(struct managed_sandbox *managed, struct control_loo
     const pid_t supervisor = managed->sandbox.pid;
 
     if (look->number == 0) {
-        /* One of a session may be in a call by now: a waiting one begins when it is ready.
-         * All workers of a sandbox are alike when they are fresh. */
+        /* One of a session may be in a call by now: a waiting one begins when it is
+         * ready. All workers of a sandbox are alike when they are fresh. */
         if (managed->sandbox.state < SANDBOX_TAKEN)
             worker_look_fresh(proc, supervisor, look, &managed->fresh);
         return;

@@ -46,7 +46,8 @@ enum probe_row {
     PROBE_SECCOMP,
     PROBE_OOM_SCORE,   /* and these nobody needs */
     PROBE_CHECKPOINTS, /* executor/checkpoint.h */
-    /* all of it at once: by who can make a sandbox; while it is absent, nothing follows */
+    /* all of it at once: by who can make a sandbox; while it is absent, nothing
+     * follows */
     PROBE_WHOLE_SANDBOX,
     PROBE_CONTROL_COUNT
 };

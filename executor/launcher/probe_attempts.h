@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The attempts that probe.h makes, one for each control. Each changes the calling process,
- * which has one thread and is thrown away, and looks whether the change is there. A
- * control that the kernel does not have fails with VIV_NOT_FOUND.
+ * The attempts that probe.h makes, one for each control. Each changes the calling
+ * process, which has one thread and is thrown away, and looks whether the change is
+ * there. A control that the kernel does not have fails with VIV_NOT_FOUND.
  */
 #ifndef VIV_PROBE_ATTEMPTS_H
 #define VIV_PROBE_ATTEMPTS_H

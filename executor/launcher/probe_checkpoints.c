@@ -14,8 +14,8 @@
 
 #define STEP_LIMIT_MS 3000
 
-/* The worker: its word that it was copied comes by the first channel, that of the woken copy
- * by the second, which is then at the same place. */
+/* The worker: its word that it was copied comes by the first channel, that of the woken
+ * copy by the second, which is then at the same place. */
 __attribute__((noreturn)) static void be_copied(int channel) {
     const struct raw_fork thread = raw_fork_prepare();
     struct viv_error err;

@@ -125,8 +125,8 @@ int attempt_slot_directory(const struct settings *settings, struct viv_error *er
     return failed;
 }
 
-/* The zygote is started, and libraries are mapped, from below the folder. The mount of the one
- * above it counts where it is not there yet. */
+/* The zygote is started, and libraries are mapped, from below the folder. The mount of
+ * the one above it counts where it is not there yet. */
 int attempt_slot_programs(const struct settings *settings, struct viv_error *err) {
     CLEANUP(free_ptr) char *path = viv_xstrdup(settings->slot_directory);
     struct statvfs mount;

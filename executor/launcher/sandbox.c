@@ -124,7 +124,8 @@ int sandbox_start(struct sandbox *sandbox, const struct sandbox_setup *setup, in
     bool is_in_cgroup = cgroup.supervisor >= 0;
     if (is_in_cgroup)
         sandbox->pid = make_process_in(setup->tier, cgroup.supervisor);
-    /* The filters of containers know no clone3(2), Linux before 5.7 no such flag of it. */
+    /* The filters of containers know no clone3(2), Linux before 5.7 no such flag of
+     * it. */
     if (is_in_cgroup && sandbox->pid < 0 &&
         (errno == ENOSYS || errno == EINVAL || errno == E2BIG))
         is_in_cgroup = false;

@@ -64,8 +64,8 @@ int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err);
 /* Removes what is left of it when its processes are reaped. */
 void sandbox_clear(const struct sandbox *sandbox, const struct sandbox_setup *setup);
 
-/* Kills the supervisor and with it, by the kernel, all that is in its PID namespace; where
- * it has none, the worker as well. They are reaped later. */
+/* Kills the supervisor and with it, by the kernel, all that is in its PID namespace;
+ * where it has none, the worker as well. They are reaped later. */
 void sandbox_kill(struct sandbox *sandbox);
 
 #endif

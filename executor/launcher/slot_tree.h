@@ -31,8 +31,8 @@ extern const char *const slot_tree_writable[SLOT_TREE_WRITABLE];
  * are not there: those of a tree that came with an image. */
 int slot_tree_make(int slots, const char *name, struct viv_error *err);
 
-/* The same without the devices: for a tree that is to be part of an image, which an engine
- * without privilege could not unpack with devices in it. */
+/* The same without the devices: for a tree that is to be part of an image, which an
+ * engine without privilege could not unpack with devices in it. */
 int slot_tree_make_ahead(int slots, const char *name, struct viv_error *err);
 
 /* Gives the session's user in the tree its number, which is the one of its group, too. */

@@ -36,8 +36,8 @@ struct slots {
     bool lost;                          /* the janitor is gone */
 };
 
-/* Asks the janitor behind `socket` for the zygote's own folder, or for that of a slot, and
- * waits for it. Returns the descriptor of it. To be called before slots_init(). */
+/* Asks the janitor behind `socket` for the zygote's own folder, or for that of a slot,
+ * and waits for it. Returns the descriptor of it. To be called before slots_init(). */
 int slots_ask_for_zygote(int socket, struct viv_error *err);
 int slots_ask(int socket, uint32_t slot, struct viv_error *err);
 
@@ -45,8 +45,8 @@ int slots_ask(int socket, uint32_t slot, struct viv_error *err);
 int slots_init(struct slots *slots, int socket, uint32_t count, struct event_loop *loop,
                struct viv_error *err);
 
-/* Sees to it that so many are free soon, as far as there are any, and that those that were
- * given back are emptied. */
+/* Sees to it that so many are free soon, as far as there are any, and that those that
+ * were given back are emptied. */
 void slots_prepare(struct slots *slots, uint64_t wanted);
 
 /* The number of a free slot, which is taken now; -1 when none is. */

@@ -132,7 +132,8 @@ static int show_device(const char *name, struct viv_error *err) {
         return -1;
     if (mount(source, target, NULL, MS_BIND, NULL))
         return viv_fail(err, VIV_SYSTEM, "bind %s: %m", source);
-    /* A device takes what is written to it all the same; its inode, the host's, stays as it is. */
+    /* A device takes what is written to it all the same; its inode, the host's, stays as
+     * it is. */
     return mount_read_only(target, MOUNT_ATTR_NOEXEC, err);
 }
 

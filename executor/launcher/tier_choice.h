@@ -22,14 +22,14 @@ struct tier_choice {
     int to_janitor; /* -1: there is none */
 };
 
-/* Before the first child: the groups that it makes, tier_close() removes. Fails with what to
- * change. `unwanted` are `count` descriptors that no child must have.
- * The janitor, if there is one, is running then, also when this fails. */
+/* Before the first child: the groups that it makes, tier_close() removes. Fails with what
+ * to change. `unwanted` are `count` descriptors that no child must have. The janitor, if
+ * there is one, is running then, also when this fails. */
 int tier_choose(struct tier_choice *choice, const struct settings *settings, int program,
                 const int unwanted[], size_t count, struct viv_error *err);
 
-/* What tier_choose() would find; leaves nothing behind. A whole sandbox is made only where
- * that concerns nobody else: with namespaces. */
+/* What tier_choose() would find; leaves nothing behind. A whole sandbox is made only
+ * where that concerns nobody else: with namespaces. */
 void tier_check(const struct settings *settings, struct probe_report *report);
 
 /* What the launcher is to be started with. Borrows from *choice. */

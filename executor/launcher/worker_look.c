@@ -65,9 +65,9 @@ static int read_status(int proc, pid_t pid, struct status *status) {
     return 0;
 }
 
-/* Which descriptors are open; fails when one has too high a number to be told. By fdinfo, which
- * CAP_SYS_PTRACE opens: fd belongs to the host's root where an ordinary user's namespace maps
- * no root, proc(5). */
+/* Which descriptors are open; fails when one has too high a number to be told. By fdinfo,
+ * which CAP_SYS_PTRACE opens: fd belongs to the host's root where an ordinary user's
+ * namespace maps no root, proc(5). */
 static int read_descriptors(int proc, pid_t pid, uint64_t fds[LOOK_FDS_MAX / 64]) {
     const struct dirent *entry;
     char path[32];
@@ -127,8 +127,8 @@ void worker_look_fresh(int proc, pid_t supervisor, const struct control_look *lo
     fresh->anonymous = status.anonymous;
 }
 
-/* Whether the line of /proc/PID/maps, proc(5), is of memory that a copy would share: but for
- * what is only read, of a file that is still there. */
+/* Whether the line of /proc/PID/maps, proc(5), is of memory that a copy would share: but
+ * for what is only read, of a file that is still there. */
 static bool is_shared_memory(const char *line) {
     static const char deleted[] = " (deleted)\n";
     const char *rights = strchr(line, ' ');

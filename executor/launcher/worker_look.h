@@ -24,8 +24,8 @@ struct fresh_worker {
 void worker_look_fresh(int proc, pid_t supervisor, const struct control_look *look,
                        struct fresh_worker *fresh);
 
-/* Kills all children of `supervisor` but the worker and its copy, and fills in the rest of
- * *look. */
+/* Kills all children of `supervisor` but the worker and its copy, and fills in the rest
+ * of *look. */
 void worker_look(int proc, pid_t supervisor, const struct fresh_worker *fresh,
                  struct control_look *look);
 

@@ -50,12 +50,12 @@ void zygotes_init(struct zygotes *zygotes, const struct zygote_setup *setup,
 int zygotes_spawn(struct zygotes *zygotes, uint64_t sandbox, uid_t user, const int fds[],
                   size_t count, struct viv_error *err);
 
-/* Drops what waits for a sandbox that has ended. Whether something is under way still, which
- * will be answered. */
+/* Drops what waits for a sandbox that has ended. Whether something is under way still,
+ * which will be answered. */
 bool zygotes_forget(struct zygotes *zygotes, uint64_t sandbox);
 
-/* Starts what is due and gives up what hangs; returns when something is to be started again.
- * To be called at least once a second. */
+/* Starts what is due and gives up what hangs; returns when something is to be started
+ * again. To be called at least once a second. */
 viv_time zygotes_keep_time(struct zygotes *zygotes);
 
 /* Whether the child that was reaped was a zygote. */

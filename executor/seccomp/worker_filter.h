@@ -34,8 +34,8 @@ struct worker_filter_options {
      * not spared: without sendto or fcntl none becomes ready, without read each call ends
      * in a crash. */
     const char *refuse;
-    /* Lets the clone(2) of executor/checkpoint.h through: the filter that has it decided by the
-     * supervisor is loaded before this one. */
+    /* Lets the clone(2) of executor/checkpoint.h through: the filter that has it decided
+     * by the supervisor is loaded before this one. */
     bool copies;
 };
 

@@ -54,9 +54,9 @@ int call_receive_file(struct call *call, const struct frame *frame,
 /* What the worker is told of it. */
 struct worker_call call_for_worker(const struct call *call);
 
-/* Sets the time when it begins, and when it is to be interrupted. Where the call before was
- * interrupted, that is not before the worker has surely taken this one: it passes over an
- * interrupt that is there by then. */
+/* Sets the time when it begins, and when it is to be interrupted. Where the call before
+ * was interrupted, that is not before the worker has surely taken this one: it passes
+ * over an interrupt that is there by then. */
 void call_set_time(struct call *call, bool late_interrupt);
 
 /* Brings the deadline forward, unless it has passed or INTERRUPT is for another call. */
@@ -68,7 +68,8 @@ uint32_t call_runtime_ms(const struct call *call);
 /* Fills in the nonce, and which output was cut. */
 void call_fill_done(const struct call *call, struct session_done *done);
 
-/* Whether the client has something to say: before its call runs, or when there is none. */
+/* Whether the client has something to say: before its call runs, or when there is
+ * none. */
 bool call_takes_frames(const struct call *call);
 
 /* How long the worker may take to read the call, which it does at once unless code of the

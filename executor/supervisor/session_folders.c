@@ -110,9 +110,9 @@ static DIR *open_folder(struct counting *counting, int parent, const char *name)
     return NULL;
 }
 
-/* Code may have taken the right to look into its folder from its own user, who is ours, too.
- * A link that takes the folder's place meanwhile leads to files of this session alone where
- * it has a root of its own, and nowhere else is it followed. */
+/* Code may have taken the right to look into its folder from its own user, who is ours,
+ * too. A link that takes the folder's place meanwhile leads to files of this session
+ * alone where it has a root of its own, and nowhere else is it followed. */
 static bool reveal(const struct counting *counting, int parent, const char *name,
                    mode_t mode) {
     if ((mode & LOOK_INTO) == LOOK_INTO)

@@ -53,8 +53,8 @@ void supervisor_start_call(struct supervisor *self) {
         return;
     }
     upload_clear(&call->upload);
-    /* Whether it is alive shows while the home is looked at. One that is not is replaced when
-     * that is noticed. */
+    /* Whether it is alive shows while the home is looked at. One that is not is replaced
+     * when that is noticed. */
     worker_process_ping(&self->worker, call->exec.number, NULL);
     if (home_snapshot_take(&call->before, self->own.folders[SESSION_HOME_FOLDER], &err))
         supervisor_give_up(&err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The supervisor's checkpoints. One is made when the session has been idle for a while, its
- * worker is small, and nothing is in the way that a copy would share or lose: that is
+ * The supervisor's checkpoints. One is made when the session has been idle for a while,
+ * its worker is small, and nothing is in the way that a copy would share or lose: that is
  * looked at by the launcher, from outside. Nothing in it can change before the copy is
  * made: the worker waits for a frame and has no other thread.
  */
@@ -178,8 +178,9 @@ void supervisor_worker_was_copied(struct supervisor *self, const struct frame *f
         end_copy(self);
 }
 
-/* A launcher that is late costs a checkpoint. When it is the worker, the code in its memory
- * is not ours any more, or the machine stands still: no copy of it is one to go on from. */
+/* A launcher that is late costs a checkpoint. When it is the worker, the code in its
+ * memory is not ours any more, or the machine stands still: no copy of it is one to go on
+ * from. */
 void supervisor_copy_is_overdue(struct supervisor *self) {
     if (self->checkpoints.looking)
         leave_copy(self, SESSION_NOT_COPIED);

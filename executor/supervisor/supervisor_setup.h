@@ -36,8 +36,8 @@ struct supervisor_descriptors {
 
 /* Makes the session's namespaces its own, or enters its slot, becomes its user, keeps the
  * descriptors named above and no other, and gives up all rights but that to read the
- * session's own files. SIGCHLD is blocked then, and has a handler. A failure means that the sandbox
- * must not be used. */
+ * session's own files. SIGCHLD is blocked then, and has a handler. A failure means that
+ * the sandbox must not be used. */
 int supervisor_set_up(struct supervisor_descriptors *descriptors,
                       const struct supervisor_start *start, struct viv_error *err);
 

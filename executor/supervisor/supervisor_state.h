@@ -44,8 +44,8 @@ void supervisor_start_call(struct supervisor *self);
 /* Takes its answer, and runs the call. */
 void supervisor_worker_is_alive(struct supervisor *self, const struct frame *frame);
 
-/* The worker that was asked is lost, or not to be used: the call waits for another one, unless
- * its time is up. Returns whether it waits. */
+/* The worker that was asked is lost, or not to be used: the call waits for another one,
+ * unless its time is up. Returns whether it waits. */
 bool supervisor_call_waits_again(struct supervisor *self);
 
 /* Sends all that follows the output: the claims, the files, the verdict. */
@@ -62,12 +62,12 @@ void supervisor_read_worker(struct supervisor *self);
 /* The worker's channel, or its process, has ended. */
 void supervisor_worker_hung_up(struct supervisor *self);
 
-/* Ends the worker, and the call that it ran with `outcome`; goes on from a checkpoint, or asks
- * for another one. A call that it was not sent yet is run there. */
+/* Ends the worker, and the call that it ran with `outcome`; goes on from a checkpoint, or
+ * asks for another one. A call that it was not sent yet is run there. */
 void supervisor_replace_worker(struct supervisor *self, enum session_outcome outcome);
 
-/* Whether the kernel has killed for memory in the worker's cgroup since this was last asked: the
- * worker or its copy. It counts before it kills. */
+/* Whether the kernel has killed for memory in the worker's cgroup since this was last
+ * asked: the worker or its copy. It counts before it kills. */
 bool supervisor_has_new_oom_kill(struct supervisor *self);
 
 /* The same, if it runs code of a user already. */
@@ -94,12 +94,13 @@ void supervisor_worker_was_looked_at(struct supervisor *self,
 void supervisor_worker_was_copied(struct supervisor *self, const struct frame *frame);
 void supervisor_read_notification(struct supervisor *self);
 
-/* Whether such calls are taken now: a flood of them is not, until the next call begins. */
+/* Whether such calls are taken now: a flood of them is not, until the next call
+ * begins. */
 bool supervisor_listens(const struct supervisor *self);
 
 /* Goes on from the checkpoint, in place of a worker that has ended and was not forgotten.
- * Notes what is to be told of it. False when there is none, or it is of no use: the worker
- * is to be forgotten. */
+ * Notes what is to be told of it. False when there is none, or it is of no use: the
+ * worker is to be forgotten. */
 bool supervisor_restore_worker(struct supervisor *self);
 
 /* Without it the session is to go on with a fresh worker. */

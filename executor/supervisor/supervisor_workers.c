@@ -87,7 +87,8 @@ void supervisor_replace_worker(struct supervisor *self, enum session_outcome out
 }
 
 void supervisor_stop_worker(struct supervisor *self, enum session_outcome outcome) {
-    /* What an idle session has, its copy has, too: to go on from it would free nothing. */
+    /* What an idle session has, its copy has, too: to go on from it would free
+     * nothing. */
     if (self->worker.state != WORKER_RUNNING)
         supervisor_drop_checkpoints(self);
     if (self->worker.state >= WORKER_IDLE)

@@ -4,7 +4,8 @@
  * What comes from it is an attacker's; whether it lives and how it ended is the kernel's
  * word.
  *
- *     ABSENT --asked for--> STARTING --READY--> IDLE --PING--> PINGED --PONG, CALL--> RUNNING
+ *     ABSENT --asked for--> STARTING --READY--> IDLE --PING--> PINGED
+ *                                               PINGED --PONG, CALL--> RUNNING
  *                                               IDLE <--RESULT-- RUNNING
  *                                               IDLE <--CHECKPOINT, COPIED--> COPYING
  */
@@ -58,8 +59,8 @@ int worker_process_ask(struct worker_process *worker,
 /* Takes the LISTENER of a worker that is STARTING. */
 int worker_process_take_listener(struct worker_process *worker, struct viv_error *err);
 
-/* Takes READY. Fails when the frame does not name a process, where workers are our children
- * a child. */
+/* Takes READY. Fails when the frame does not name a process, where workers are our
+ * children a child. */
 int worker_process_ready(struct worker_process *worker, const struct frame *frame,
                          struct viv_error *err);
 
@@ -67,18 +68,19 @@ int worker_process_ready(struct worker_process *worker, const struct frame *fram
 int worker_process_ping(struct worker_process *worker, uint32_t number,
                         struct viv_error *err);
 
-/* Sends a CALL: RUNNING; `text` is the code and the standard input. An idle worker takes it
- * at once; one that code of the session has stopped does not: fails with VIV_TIMED_OUT at
- * the deadline. */
+/* Sends a CALL: RUNNING; `text` is the code and the standard input. An idle worker takes
+ * it at once; one that code of the session has stopped does not: fails with VIV_TIMED_OUT
+ * at the deadline. */
 int worker_process_call(struct worker_process *worker, const struct worker_call *call,
                         struct slice text, viv_time deadline, struct viv_error *err);
 
-/* Whether a CALL can be sent: it is idle, and no interrupt of the call before, which may have
- * ended by itself, can strike this one. */
+/* Whether a CALL can be sent: it is idle, and no interrupt of the call before, which may
+ * have ended by itself, can strike this one. */
 bool worker_process_is_free(const struct worker_process *worker);
 
-/* Interrupts the code that it runs, and tells it so with the next CALL. Where the launcher is
- * asked to, its CONTROL_INTERRUPTED is to be passed to worker_process_interrupted(). */
+/* Interrupts the code that it runs, and tells it so with the next CALL. Where the
+ * launcher is asked to, its CONTROL_INTERRUPTED is to be passed to
+ * worker_process_interrupted(). */
 void worker_process_interrupt(struct worker_process *worker,
                               const struct supervisor_descriptors *descriptors);
 
@@ -92,9 +94,9 @@ int worker_process_copy(struct worker_process *worker, uint32_t sequence,
                         struct viv_error *err);
 
 /* The copy `pid`, a child of ours whose parking has the number `id`, takes the place of a
- * worker that has ended and was not forgotten: it is woken, with a channel of its own, and
- * must say RESTORED with that sequence number by the deadline. IDLE afterwards. On failure
- * that worker, too, is to be ended. */
+ * worker that has ended and was not forgotten: it is woken, with a channel of its own,
+ * and must say RESTORED with that sequence number by the deadline. IDLE afterwards. On
+ * failure that worker, too, is to be ended. */
 int worker_process_restore(struct worker_process *worker, pid_t pid, uint64_t id,
                            uint32_t sequence, viv_time deadline, struct viv_error *err);
 
@@ -104,8 +106,9 @@ void worker_process_end_all(void);
 /* Whether it has ended by itself; waits for that until `deadline`. */
 bool worker_process_has_ended(const struct worker_process *worker, viv_time deadline);
 
-/* Reaps those of our children that have ended and are not the worker, once that one is known:
- * the zygote of a worker may die right behind the fork, and another one make another. */
+/* Reaps those of our children that have ended and are not the worker, once that one is
+ * known: the zygote of a worker may die right behind the fork, and another one make
+ * another. */
 void worker_process_reap_others(const struct worker_process *worker);
 
 /* Kills it if it lives, reaps every child or has the launcher do that, and tells how the

@@ -29,9 +29,10 @@ __attribute__((noinline)) pid_t fork_orphan(void) {
     pid_t between = vfork(); /* NOLINT(*-unsafe-functions, cert-msc*) */
 
     if (between == 0) {
-        /* libc takes locks at a fork, even _Fork(3) that of abort(3) since glibc 2.41. They
-         * are in the memory that is shared, and a process that is killed does not give
-         * them back: every later child would wait for it in sigaction(2) of SIGABRT. */
+        /* libc takes locks at a fork, even _Fork(3) that of abort(3) since glibc 2.41.
+         * They are in the memory that is shared, and a process that is killed does not
+         * give them back: every later child would wait for it in sigaction(2) of
+         * SIGABRT. */
         pid_t child = thread.id ? raw_fork(&thread, FORK_FLAGS) : _Fork();
         if (child == 0)
             return 0;

@@ -8,8 +8,8 @@
 
 #include <sys/types.h>
 
-/* As python_fork_orphan(). The caller is a process with one thread, and it is the same one
- * each time. */
+/* As python_fork_orphan(). The caller is a process with one thread, and it is the same
+ * one each time. */
 pid_t fork_orphan(void);
 
 #endif

@@ -32,8 +32,8 @@ int python_begin(bool home_is_here, struct viv_error *err);
 int python_run(const struct worker_call *call, struct slice code,
                struct slice standard_input, struct buffer *claims, struct viv_error *err);
 
-/* Writes to the memory that a call writes to. After a copy of the process was made, so that the
- * next call does not pay for it. */
+/* Writes to the memory that a call writes to. After a copy of the process was made, so
+ * that the next call does not pay for it. */
 void python_touch(void);
 
 /* Lets other threads of the session run while the caller waits; the two frame a wait. */

@@ -129,8 +129,8 @@ static int enter_home(enum isolation_tier tier, struct viv_error *err) {
     return chdir(home) ? viv_fail(err, VIV_SYSTEM, "chdir %s: %m", home) : 0;
 }
 
-/* The services and the web server come before sessions, which cannot raise it again: where the
- * kernel groups processes by nothing, or inside of one group (sched(7)). */
+/* The services and the web server come before sessions, which cannot raise it again:
+ * where the kernel groups processes by nothing, or inside of one group (sched(7)). */
 static int give_way(struct viv_error *err) {
     errno = 0;
     if (nice(WORKER_NICE) == -1 && errno != 0)
@@ -156,8 +156,8 @@ static int confine(const struct worker_start *start, struct viv_error *err) {
     if (enter_session(tier, request, start->fds, err) || reset_signals(err) ||
         arrange_descriptors(start->fds, err))
         return -1;
-    /* Its own group of the scheduler, too, whatever the number of its threads: "autogroup" in
-     * sched(7). */
+    /* Its own group of the scheduler, too, whatever the number of its threads:
+     * "autogroup" in sched(7). */
     setsid();
     umask(022);
     if (give_way(err) || enter_home(tier, err))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker: a fork of the zygote that joins a session's namespaces or enters its slot, gives
- * up all rights, and then runs the code of a user, call after call, until it is killed.
+ * A worker: a fork of the zygote that joins a session's namespaces or enters its slot,
+ * gives up all rights, and then runs the code of a user, call after call, until it is
+ * killed.
  */
 #ifndef VIV_WORKER_H
 #define VIV_WORKER_H

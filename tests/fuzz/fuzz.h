@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A fuzz target is one function, which libFuzzer calls with whatever it comes up with, and which
- * aborts when something does not hold. With clang and -fsanitize=fuzzer it is a fuzzer; linked
- * with replay.c it runs every file of its corpus once, with any compiler.
+ * A fuzz target is one function, which libFuzzer calls with whatever it comes up with,
+ * and which aborts when something does not hold. With clang and -fsanitize=fuzzer it is a
+ * fuzzer; linked with replay.c it runs every file of its corpus once, with any compiler.
  */
 #ifndef VIV_TESTS_FUZZ_H
 #define VIV_TESTS_FUZZ_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Base64: a text passes exactly when encoding what it decodes to gives it back, but for the line
- * breaks between its groups. */
+/* Base64: a text passes exactly when encoding what it decodes to gives it back, but for
+ * the line breaks between its groups. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/cleanup.h"
@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct viv_error err;
 
     int passes = base64_check(text, &decoded_size, &offset) == 0;
-    /* The decoder skips what it does not know: fed with anything it must stay in its bounds. */
+    /* The decoder skips what it does not know: fed with anything it must stay in its
+     * bounds. */
     int decodes = base64_decode(text, keep, &decoded, &err) == 0;
     CLEANUP(buffer_clear)
     struct buffer again = encode((struct slice){decoded.data, decoded.size});

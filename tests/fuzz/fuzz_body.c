@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Request bodies. A scanned body and a plain one must mean the same to the parser; and a request
- * that is taken keeps what its header promises.
+ * Request bodies. A scanned body and a plain one must mean the same to the parser; and a
+ * request that is taken keeps what its header promises.
  */
 #include "tests/fuzz/fuzz.h"
 

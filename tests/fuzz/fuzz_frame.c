@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The frame reader: bytes mean the same in whatever pieces they come. The first byte of an input
- * says how they are cut. */
+/* The frame reader: bytes mean the same in whatever pieces they come. The first byte of
+ * an input says how they are cut. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/frame.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Query strings: an id that is found keeps its rules, and comes back when it is encoded. */
+/* Query strings: an id that is found keeps its rules, and comes back when it is
+ * encoded. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/utf8.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Payloads of a session's frames: what is taken can be written again as it was. The first byte of
- * an input says which frame it is. */
+/* Payloads of a session's frames: what is taken can be written again as it was. The first
+ * byte of an input says which frame it is. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/executor_wire.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Payloads on a worker's channel. The first byte of an input says which end it comes to: 0 the
- * supervisor, as a RESULT, of which only the one that was asked for is taken; otherwise the
- * worker, as a CALL. */
+/* Payloads on a worker's channel. The first byte of an input says which end it comes to:
+ * 0 the supervisor, as a RESULT, of which only the one that was asked for is taken;
+ * otherwise the worker, as a CALL. */
 #include "tests/fuzz/fuzz.h"
 
 #include "executor/worker_wire.h"

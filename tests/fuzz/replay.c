@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a fuzz target on files: those that are named, or its corpus, the folder with the name of
- * the program in tests/fuzz/corpus of the source folder, which make says in `srcdir`. Tells its
- * outcome in the Test Anything Protocol; an input that does not hold aborts.
+ * Runs a fuzz target on files: those that are named, or its corpus, the folder with the
+ * name of the program in tests/fuzz/corpus of the source folder, which make says in
+ * `srcdir`. Tells its outcome in the Test Anything Protocol; an input that does not hold
+ * aborts.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs a program under what a container engine applies to a container by default, as far as
- * it decides what a sandbox can be made of: fourteen capabilities, and a filter of system
- * calls that refuses namespaces and mounts. So a test shows what the services do in a
- * container on a machine that has no engine. To be started as root.
+ * Runs a program under what a container engine applies to a container by default, as far
+ * as it decides what a sandbox can be made of: fourteen capabilities, and a filter of
+ * system calls that refuses namespaces and mounts. So a test shows what the services do
+ * in a container on a machine that has no engine. To be started as root.
  *
  *     container_profile [OPTION...] PROGRAM [ARGUMENT...]
  *
  *     --user=UID         become this user and group, who has no capability
- *     --keep=CAPABILITY  one more capability; CAP_SYS_ADMIN also lifts the filter from what
- *                        it is needed for, as the profiles of engines do
+ *     --keep=CAPABILITY  one more capability; CAP_SYS_ADMIN also lifts the filter from
+ *                        what it is needed for, as the profiles of engines do
  *     --drop=CAPABILITY  one less
  *     --no-seccomp       no filter
  *
@@ -104,7 +104,8 @@ static void refuse(scmp_filter_ctx filter, const char *const *names, size_t coun
     for (size_t i = 0; i < count; i++) {
         int number = seccomp_syscall_resolve_name(names[i]);
 
-        /* A name that this libseccomp does not know is of a call that it cannot refuse. */
+        /* A name that this libseccomp does not know is of a call that it cannot
+         * refuse. */
         must(number != __NR_SCMP_ERROR, names[i]);
         must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0) == 0, names[i]);
     }

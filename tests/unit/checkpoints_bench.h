@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A bench for checkpoints as a supervisor makes them: a supervisor without its loop, the
- * launcher's end of its socket, and a worker that does nothing but copy itself. Each test is
- * PID 1 of a PID namespace, as a supervisor is.
+ * launcher's end of its socket, and a worker that does nothing but copy itself. Each test
+ * is PID 1 of a PID namespace, as a supervisor is.
  */
 #ifndef VIV_TESTS_CHECKPOINTS_BENCH_H
 #define VIV_TESTS_CHECKPOINTS_BENCH_H
@@ -46,8 +46,8 @@ struct said {
 /* What a worker does that another one would not. */
 struct behaviour {
     bool spins;
-    /* From this CHECKPOINT on it says this, all at once, before it makes the copy, and this
-     * in place of its COPIED; 0: never. */
+    /* From this CHECKPOINT on it says this, all at once, before it makes the copy, and
+     * this in place of its COPIED; 0: never. */
     int lies_from;
     struct said before[2], after[2];
 };
@@ -150,7 +150,8 @@ static inline void begin(struct bench *bench, const struct behaviour *behaviour)
     REQUIRE(worker_process_ready(&self->worker, &ready, NULL) == 0);
 }
 
-/* What the supervisor asks the launcher, as one answers that has found nothing in the way. */
+/* What the supervisor asks the launcher, as one answers that has found nothing in the
+ * way. */
 static inline struct control_look answer_look(struct bench *bench) {
     struct control_message message;
     size_t count;

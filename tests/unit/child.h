@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A test's own process, for what changes a process for ever or needs namespaces. In the
- * child cmocka's assertions do not work: REQUIRE() takes their place, and the child's exit
- * status is its result.
+ * child cmocka's assertions do not work: REQUIRE() takes their place, and the child's
+ * exit status is its result.
  */
 #ifndef VIV_TESTS_CHILD_H
 #define VIV_TESTS_CHILD_H
@@ -93,8 +93,8 @@ static inline void child_unshare(int flags, unsigned id) {
     child_write("/proc/self/uid_map", map);
 }
 
-/* Runs `body` in a child that is PID 1 of a PID namespace, as a supervisor is: it may kill and
- * reap whatever is there. It must return 0. */
+/* Runs `body` in a child that is PID 1 of a PID namespace, as a supervisor is: it may
+ * kill and reap whatever is there. It must return 0. */
 static inline int child_as_pid_1(void *context) {
     int (*body)(void) = *(int (**)(void))context;
     int status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * POST /exec for tests, from the variables of the web server to the answer, with an executor and
- * sandboxes of make-believe behind it. The code of a request is in the language of
- * fake_sandbox.h.
+ * POST /exec for tests, from the variables of the web server to the answer, with an
+ * executor and sandboxes of make-believe behind it. The code of a request is in the
+ * language of fake_sandbox.h.
  */
 #ifndef VIV_TESTS_EXEC_FIXTURE_H
 #define VIV_TESTS_EXEC_FIXTURE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An executor of make-believe for tests: it answers the operations of executor_wire.h in a
- * thread, and its sandboxes are those of fake_sandbox.h. What it does is set by the fields and
- * read from them under the lock.
+ * An executor of make-believe for tests: it answers the operations of executor_wire.h in
+ * a thread, and its sandboxes are those of fake_sandbox.h. What it does is set by the
+ * fields and read from them under the lock.
  */
 #ifndef VIV_TESTS_FAKE_EXECUTOR_H
 #define VIV_TESTS_FAKE_EXECUTOR_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A supervisor of make-believe for tests: the other end of a session channel, in a thread. It
- * takes requests by the protocol, and the code of a request is a list of what it does to answer,
- * one a line:
+ * A supervisor of make-believe for tests: the other end of a session channel, in a
+ * thread. It takes requests by the protocol, and the code of a request is a list of what
+ * it does to answer, one a line:
  *
  *     print TEXT, error TEXT      output
  *     input                       prints the standard input
@@ -17,9 +17,11 @@
  *     cut                         the output is truncated
  *     refuse REASON INDEX         nothing is run
  *     wait                        until the sandbox's gate is open
- *     await                       until INTERRUPT comes for this call: prints "interrupted"
+ *     await                       until INTERRUPT comes for this call: prints
+ *                                 "interrupted"
  *     stubborn                    the verdict: the interrupt did not end it
- *     checkpoint N, restored N    the call whose end a crash would go back to, or went back to
+ *     checkpoint N, restored N    the call whose end a crash would go back to, or went
+ *                                 back to
  *     raw TYPE TEXT               a frame of that type
  *     die, hang                   closes the channel, or answers nothing more
  *     late                        after the verdict, one more frame

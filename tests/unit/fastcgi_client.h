@@ -80,8 +80,8 @@ static inline bool client_receive(int fd, void *data, size_t size) {
     return true;
 }
 
-/* Reads the answer to its end, and to the end of the connection, which is closed. Returns whether
- * the request was ended by the protocol. */
+/* Reads the answer to its end, and to the end of the connection, which is closed. Returns
+ * whether the request was ended by the protocol. */
 static inline bool client_answer(int fd, struct buffer *answer) {
     unsigned char header[8];
     char *content = malloc(65536 + 256);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What of before is taken over, and what is left behind is ended; see test_exec_route.c for
- * sessions that go on. */
+/* What of before is taken over, and what is left behind is ended; see test_exec_route.c
+ * for sessions that go on. */
 #include "tests/unit/unit.h"
 
 #include "common/log.h"

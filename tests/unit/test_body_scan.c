@@ -97,7 +97,8 @@ static void escapes_are_undone(void **state) {
                  SLICE("h\xc3\xbc\xe2\x98\x95\xf0\x9f\x98\x80\x7f"));
 }
 
-/* The pass reads eight bytes at a time: what is special must be seen at every place of them. */
+/* The pass reads eight bytes at a time: what is special must be seen at every place of
+ * them. */
 static void special_bytes_are_seen_at_every_place(void **state) {
     char text[40];
 

@@ -217,8 +217,8 @@ static void a_supervisor_is_born_in_its_group(void **state) {
     in_group(*state, clone_into);
 }
 
-/* The keeper as it is when it ends: still root, without capabilities, and where its cgroup
- * was the root of the hierarchy, not even the owner may write the directory. */
+/* The keeper as it is when it ends: still root, without capabilities, and where its
+ * cgroup was the root of the hierarchy, not even the owner may write the directory. */
 static int drop_and_close(struct cgroups *cgroups, const struct fixture *fixture) {
     struct stat status;
 

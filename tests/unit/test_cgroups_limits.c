@@ -14,8 +14,8 @@
 #define FORKED  3 /* exit status of what was to be ended */
 #define TOO_FAR 4
 
-/* Runs `body` in a child where it can. Not by cannot(): a machine on which everything else
- * must work is seldom one that gives controllers to whoever runs the tests. */
+/* Runs `body` in a child where it can. Not by cannot(): a machine on which everything
+ * else must work is seldom one that gives controllers to whoever runs the tests. */
 static void where_limits_are(void **state, int (*body)(void *context)) {
     struct fixture *fixture = *state;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Users and roots of processes, as the tier `confined` has them. Root alone can show it. */
+/* Users and roots of processes, as the tier `confined` has them. Root alone can show
+ * it. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -34,8 +35,8 @@ static void become(uid_t own, uid_t acting) {
     REQUIRE(confine_to_capabilities(0, NULL) == 0);
 }
 
-/* Forks a process of the two users that does nothing; returns when it is there. It ends with
- * this one, also where that may not send it the parent-death signal. */
+/* Forks a process of the two users that does nothing; returns when it is there. It ends
+ * with this one, also where that may not send it the parent-death signal. */
 static pid_t start_other(uid_t own, uid_t acting) {
     int there[2], stays[2];
     char byte;

@@ -111,7 +111,8 @@ static void tells_of_an_end(void **state) {
     assert_int_equal(one->count, 1);
 }
 
-/* Both are ready; the first that is called frees the other, which then is never called. */
+/* Both are ready; the first that is called frees the other, which then is never
+ * called. */
 static void a_source_may_be_taken_away_by_another(void **state) {
     CLEANUP(loop) struct event_loop loop = loop_new();
     CLEANUP(counter) struct counter *one = counter_new(&loop);

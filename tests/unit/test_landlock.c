@@ -33,8 +33,8 @@ static bool may_open(const char *path, int flags) {
     return fd >= 0;
 }
 
-/* The children below try each thing once before the restriction, so that what is refused after
- * it is refused by it. */
+/* The children below try each thing once before the restriction, so that what is refused
+ * after it is refused by it. */
 
 static int worker_files(void *context) {
     (void)context;

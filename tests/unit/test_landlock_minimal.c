@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Landlock where a session has no root of its own: nothing else is between it and the files
- * of the host and of other sessions. */
+/* Landlock where a session has no root of its own: nothing else is between it and the
+ * files of the host and of other sessions. */
 #include "tests/unit/unit.h"
 
 #include <limits.h>

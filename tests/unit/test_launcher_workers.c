@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers of the tiers without namespaces, which are the launcher's own children; and how
- * the launcher looks at a worker before a copy is made of it. */
+/* The workers of the tiers without namespaces, which are the launcher's own children; and
+ * how the launcher looks at a worker before a copy is made of it. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>

@@ -77,8 +77,8 @@ static void who_waits_as_told_is_allowed(void **state) {
     }
 }
 
-/* Against a list of all allowed calls: no 60 seconds ever hold more than the limit, and no call
- * is refused that would have been within it. */
+/* Against a list of all allowed calls: no 60 seconds ever hold more than the limit, and
+ * no call is refused that would have been within it. */
 static void the_count_is_exact(void **state) {
     enum { LIMIT = 7, CALLS = 5000 };
     CLEANUP(rate_limit_free) struct rate_limit *limiter = rate_limit_new(LIMIT);
@@ -169,8 +169,8 @@ static void keys_are_bounded_and_the_stalest_goes(void **state) {
         rate_limit_take(limiter, "192.0.2.66", id, START + 3);
     }
     assert_int_equal(rate_limit_keys(limiter), RATE_LIMIT_KEYS_MAX);
-    /* Only the key whose last call was the oldest has been forgotten; calls that are refused
-     * have not kept it, nor do they keep another. */
+    /* Only the key whose last call was the oldest has been forgotten; calls that are
+     * refused have not kept it, nor do they keep another. */
     assert_false(rate_limit_take(limiter, "192.0.2.1", "early", START + 4).allowed);
     assert_int_equal(rate_limit_take(limiter, "192.0.2.1", "stale", START + 5).remaining,
                      1);

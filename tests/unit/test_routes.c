@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths, methods, the list of sessions and the health; POST /exec has tests of its own. */
+/* Paths, methods, the list of sessions and the health; POST /exec has tests of its
+ * own. */
 #include "tests/unit/unit.h"
 
 #include "common/log.h"

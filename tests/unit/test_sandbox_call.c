@@ -6,7 +6,8 @@
 #include "fcgi-app/sandbox_call.h"
 #include "tests/unit/fake_sandbox.h"
 
-/* A call against a supervisor of make-believe: see fake_sandbox.h for the language of `code`. */
+/* A call against a supervisor of make-believe: see fake_sandbox.h for the language of
+ * `code`. */
 struct fixture {
     struct settings settings;
     struct budget bytes;
@@ -262,7 +263,8 @@ static void breaches_are_noticed(void **state) {
         struct fixture *fixture = own;
         struct call_result *result = run(fixture, codes[i]);
         if (strcmp(codes[i], "late") == 0 && result->end == CALL_DONE) {
-            /* It came after the verdict was read: then it is found before the next call. */
+            /* It came after the verdict was read: then it is found before the next
+             * call. */
             struct pollfd waited = {.fd = fixture->call.channel, .events = POLLIN};
             assert_int_equal(poll(&waited, 1, 20000), 1);
             assert_false(sandbox_channel_is_clean(fixture->call.channel));
@@ -301,7 +303,8 @@ static void files_beyond_the_limits_are_noticed(void **state) {
 static void no_verdict_in_time_is_overdue(void **state) {
     struct fixture *fixture = *state;
 
-    /* The limit is timeout + grace + SANDBOX_COLLECT_MS; unsigned numbers make it short. */
+    /* The limit is timeout + grace + SANDBOX_COLLECT_MS; unsigned numbers make it
+     * short. */
     fixture->call.timeout_ms = 1;
     fixture->settings.interrupt_grace = (uint64_t)(50 - SANDBOX_COLLECT_MS);
     struct call_result *result = run(fixture, "print so far\nhang");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two filters of a worker that is copied, judged by an interpreter: the one whose listener
- * decides, and the list that lets its calls through. Together they leave one clone(2) to the
- * supervisor and refuse every other process.
+ * The two filters of a worker that is copied, judged by an interpreter: the one whose
+ * listener decides, and the list that lets its calls through. Together they leave one
+ * clone(2) to the supervisor and refuse every other process.
  */
 #include "tests/unit/unit.h"
 

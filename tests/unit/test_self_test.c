@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Children that lack a control each: what is possible then is what the self-test names. */
+/* Children that lack a control each: what is possible then is what the self-test
+ * names. */
 #include "tests/unit/unit.h"
 
 #include <grp.h>

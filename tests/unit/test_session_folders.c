@@ -144,7 +144,8 @@ static void folders_in_folders_are_counted(void **state) {
     assert_true(used().bytes >= 2 * MEGABYTE);
 }
 
-/* Deeper than descriptors reach, with names on the way down that are read on the way up. */
+/* Deeper than descriptors reach, with names on the way down that are read on the way
+ * up. */
 static void far_deeper_ones_are_counted_too(void **state) {
     enum { DEPTH = 1500 };
 

@@ -31,7 +31,8 @@ static const struct lie {
 
 static const struct lie *lie; /* of the running test */
 
-/* From the older copy, or from the one that was made meanwhile; and it says from which. */
+/* From the older copy, or from the one that was made meanwhile; and it says from
+ * which. */
 static int body_ends_in_a_restore(void) {
     struct behaviour behaviour = {.lies_from = 2};
     struct bench bench;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The test's own process takes the place of a supervisor, its children that of workers. */
+/* The test's own process takes the place of a supervisor, its children that of
+ * workers. */
 #include "tests/unit/unit.h"
 
 #include <pthread.h>

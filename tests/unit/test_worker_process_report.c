@@ -13,8 +13,8 @@
 
 #define FD_COUNT (SPAWN_REPORT + 1)
 
-/* A supervisor and the launcher's end of its control socket; the descriptors of the worker
- * that it has asked for, and the process that is taken for it. */
+/* A supervisor and the launcher's end of its control socket; the descriptors of the
+ * worker that it has asked for, and the process that is taken for it. */
 struct bench {
     struct supervisor_descriptors own;
     struct worker_process worker;

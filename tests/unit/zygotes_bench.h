@@ -139,8 +139,8 @@ static inline int spawn_of(uint64_t sandbox, uid_t user, size_t count) {
 
 static inline int spawn(uint64_t sandbox) { return spawn_of(sandbox, 0, SPAWN_FD_MAX); }
 
-/* The next request that a zygote has, with the number of its descriptors; its sandbox is 0
- * when there is none. */
+/* The next request that a zygote has, with the number of its descriptors; its sandbox is
+ * 0 when there is none. */
 static inline struct spawn_request asked_with(int zygote, size_t *count) {
     struct spawn_request request;
     int fds[SPAWN_FD_MAX];
