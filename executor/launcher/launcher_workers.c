@@ -165,12 +165,12 @@ void launcher_refuse_worker(struct managed_sandbox *managed, int error) {
     const struct control_message failed = {.what = CONTROL_WORKER_FAILED};
     struct viv_error failure;
 
+    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
+                    (unsigned long long)managed->sandbox.number);
     if (managed->sandbox.state == SANDBOX_STARTING && is_shortage(error)) {
         viv_fail(&failure, VIV_CAPACITY, "no worker can be made: %s", strerror(error));
         launcher_fail_waiting(managed->launcher, &failure);
     }
-    viv_log_failure(VIV_LOG_WARNING, "worker_not_made", strerror(error), "sandbox=%llu",
-                    (unsigned long long)managed->sandbox.number);
     io_send_message(managed->sandbox.control, &failed, sizeof failed, NULL, 0, NULL);
 }
 
