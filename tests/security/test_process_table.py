@@ -315,7 +315,7 @@ def test_limits_of_a_worker(table):
     limits = {line[:26].strip(): line[26:].split()[:2] for line in text.splitlines()[1:]}
     assert limits["Max core file size"] == ["0", "0"]
     assert limits["Max open files"] == ["256", "256"]
-    assert limits["Max processes"] == ["66", "66"]
+    assert limits["Max processes"] == ["67", "67"]  # with checkpoints
     assert limits["Max file size"] == [str(256 << 20)] * 2
     assert limits["Max pending signals"] == ["64", "64"]
     assert limits["Max locked memory"] == limits["Max msgqueue size"] == ["0", "0"]
