@@ -90,8 +90,11 @@ static inline void be_worker(int channel, const struct behaviour *behaviour) {
     REQUIRE(worker_copy_offer(WORKER_CHANNEL, frame, sizeof frame, NULL) == 0);
     REQUIRE(!behaviour->spins || pthread_create(&spinner, NULL, spin, NULL) == 0);
     for (int asked = 1;; asked++) {
-        if (recv(WORKER_CHANNEL, frame, sizeof frame, MSG_WAITALL) != sizeof frame)
-            _exit(0);
+        do
+            if (recv(WORKER_CHANNEL, frame, sizeof frame, MSG_WAITALL) != sizeof frame)
+                _exit(0);
+        while (frame[5] == WORKER_TRIM); /* frame_put_header() has the type there */
+        REQUIRE(frame[5] == WORKER_CHECKPOINT);
         uint32_t sequence = get_u32(frame + 8);
         bool lies = !honest && asked >= behaviour->lies_from;
         if (lies)

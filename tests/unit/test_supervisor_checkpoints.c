@@ -74,6 +74,14 @@ static int body_older_copy(void) {
     looked.own = 1001;
     supervisor_worker_was_looked_at(self, &looked);
     REQUIRE(self->checkpoints.skipped == SESSION_TOO_MUCH_MEMORY);
+    /* It was told to give some back: once, and it is looked at once more. */
+    REQUIRE(self->checkpoints.due != VIV_TIME_NEVER);
+    supervisor_checkpoint_is_due(self);
+    looked = answer_look(&bench);
+    looked.own = 1001;
+    supervisor_worker_was_looked_at(self, &looked);
+    REQUIRE(self->checkpoints.skipped == SESSION_TOO_MUCH_MEMORY);
+    REQUIRE(self->checkpoints.due == VIV_TIME_NEVER);
     lose_worker(self);
     REQUIRE(supervisor_restore_worker(self));
     REQUIRE(self->restored_to == 1 && self->variables_lost);
