@@ -59,8 +59,13 @@ size_t adoption_tick(struct adoption *adoption, struct app *app, viv_time now) {
 
     if (now < adoption->next)
         return 0;
-    if (walk(adoption, &next, app, &adopted, &err) == 0)
+    if (walk(adoption, &next, app, &adopted, &err) == 0) {
         *adoption = next;
+        app->adopting = false;
+    } else if (app->adopting && !adoption->failed) {
+        adoption->failed = true;
+        viv_log_failure(VIV_LOG_WARNING, "sessions_not_known", err.message, NULL);
+    }
     if (adopted > 0)
         viv_log(VIV_LOG_INFO, "sessions_taken_over", "count=%zu", adopted);
     return adopted;

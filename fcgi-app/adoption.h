@@ -19,7 +19,8 @@
     30000 /* well above the time that acquiring a sandbox takes */
 
 struct adoption {
-    bool done; /* sessions of before have been taken over */
+    bool done;   /* sessions of before have been taken over */
+    bool failed; /* the first walk; the log has it */
     viv_time next;
     /* Sandboxes that had no session the last time: one that is just being acquired has
      * not, either, and so is not ended before the second time. */
@@ -28,7 +29,8 @@ struct adoption {
 };
 
 /* Does what is due at `now`; while the executor cannot be reached, that is tried again at
- * each call. Returns the number of sessions taken over. */
+ * each call. Ends the time of app->adopting with the first walk that reaches the last
+ * sandbox. Returns the number of sessions taken over. */
 size_t adoption_tick(struct adoption *adoption, struct app *app, viv_time now);
 
 #endif

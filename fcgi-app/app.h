@@ -6,6 +6,7 @@
 #ifndef VIV_APP_H
 #define VIV_APP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/settings.h"
@@ -29,6 +30,9 @@ struct app {
     uint64_t max_body;       /* bytes */
     struct hash_key log_key; /* for session ids in the log */
     uint32_t instance;       /* begins the ids of requests */
+    /* The sessions of before are not known yet: an id may be of one of them, so that
+     * there is nothing to answer but /health. */
+    _Atomic bool adopting;
     _Atomic uint32_t requests;
 };
 

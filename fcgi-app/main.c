@@ -28,8 +28,9 @@
 #include "fcgi-app/listener.h"
 #include "fcgi-app/server.h"
 
-#define TICK_MS      1000
-#define EXPIRE_BATCH 16
+#define TICK_MS          1000
+#define ADOPTING_TICK_MS 100 /* while calls are refused for it */
+#define EXPIRE_BATCH     16
 
 /* For answers that are being written when calls are cut off. */
 #define LAST_ANSWERS_MS 100
@@ -75,9 +76,10 @@ static void expire_sessions(struct app *app) {
 /* Returns the signal that asks for the end. */
 static int work_until_signal(struct app *app, struct adoption *adoption,
                              struct service_notify *manager, const sigset_t *signals) {
-    const struct timespec tick = {.tv_sec = TICK_MS / 1000};
-
     for (;;) {
+        int64_t tick_ms = app->adopting ? ADOPTING_TICK_MS : TICK_MS;
+        const struct timespec tick = {.tv_sec = tick_ms / 1000,
+                                      .tv_nsec = tick_ms % 1000 * VIV_MS};
         int number = sigtimedwait(signals, NULL, &tick);
         if (number > 0)
             return number;
@@ -116,6 +118,7 @@ static int serve(struct app *app, struct listener *listener,
     struct server server;
     struct viv_error err;
 
+    app->adopting = true;
     adoption_tick(&adoption, app, viv_now());
     if (server_start(&server, app, listener, &err))
         return fail(&err);

@@ -126,6 +126,11 @@ static void health_route(struct app *app, struct exchange *exchange, struct slic
     (void)id;
     exchange->quiet = true;
     health_get(&app->health, &report.state);
+    if (app->adopting && report.state.healthy) {
+        report.state.healthy = false;
+        snprintf(report.state.executor.reason, sizeof report.state.executor.reason,
+                 "the sessions of before are not known yet");
+    }
     exchange->outcome = report.state.healthy ? "healthy" : "unhealthy";
     exchange_answer(exchange, report.state.healthy ? 200 : 503, write_health, &report);
 }
@@ -188,6 +193,11 @@ static void dispatch(struct app *app, struct exchange *exchange) {
     if (method != route->method && !(method == HTTP_HEAD && route->method == HTTP_GET)) {
         exchange->head.allow = route->allow;
         viv_fail(&err, VIV_METHOD, "This path takes %s", route->allow);
+        error_reply(exchange, &err, NULL);
+        return;
+    }
+    if (app->adopting && route->handle != health_route) {
+        viv_fail(&err, VIV_UNAVAILABLE, "the sessions of before are not known yet");
         error_reply(exchange, &err, NULL);
         return;
     }

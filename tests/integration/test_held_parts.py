@@ -56,6 +56,24 @@ def test_a_part_of_the_executor_hangs(instance, name):
     assert session.exec("x").lost == "none"
 
 
+@pytest.mark.parametrize("name", ("keeper", "launcher"))
+def test_no_session_is_lost_where_that_part_hangs_while_vivarium_fcgi_starts_anew(instance, name):
+    """Before the sessions of before are known, a call might make a second one of the same id."""
+    session = instance.client.session(fresh_id())
+    assert session.exec("x = 41").success
+    with stopped(PARTS[name](instance)):
+        instance.kill_application()
+        client = instance.client
+        for refused in (session.exec("x", timeout=60), client.get("/sessions"),
+                        client.interrupt(session.name), client.end(session.name)):
+            assert (refused.status, refused.error_type) == (503, "system")
+            assert int(refused.headers["Retry-After"]) >= 1
+        assert client.health().status == 503
+    instance.wait_until_healthy()
+    assert (session.value("x"), session.exec("x").lost) == (41, "none")
+    assert list(instance.client.sessions()).count(session.name) == 1
+
+
 def test_a_second_vivarium_fcgi_is_refused_and_the_first_goes_on(instance):
     session = instance.client.session(fresh_id())
     assert session.exec("x = 41").success

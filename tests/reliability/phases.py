@@ -45,6 +45,7 @@ class Subject:
         self.session.exec("x = 41; open('f', 'w').write('f')")
         self.worker = instance.worker_of(self.session)
         self.supervisor = find(self.worker.parent)
+        self.folder = self.worker.path / "cwd"  # the session's
         self.count = self.session.exec("0").session["execution_count"]
         self.front = None  # what the client of the call in front saw, where there is one
 
@@ -78,10 +79,13 @@ class Subject:
         return self.instance.client.sessions()[self.session.name]
 
     def begun(self, code):
-        """A call that has begun to run; the future of what its client sees."""
-        call = in_background(
-            lambda: label(lambda: self.session.exec(code, timeout=PATIENCE)))
-        eventually(lambda: self.entry()["state"] == "busy", every=0.01)
+        """A call whose code has begun to run; the future of what its client sees.
+
+        The code finds a file `begun`, as long as nobody takes it away.
+        """
+        call = in_background(lambda: label(
+            lambda: self.session.exec("open('begun', 'w').close(); " + code, timeout=PATIENCE)))
+        eventually((self.folder / "begun").exists, every=0.01)
         return call
 
     def _request(self, code):
@@ -136,9 +140,15 @@ class Subject:
     @contextlib.contextmanager
     def collecting(self):
         """Its code has ended; the supervisor, held meanwhile, has yet to look at the files."""
-        call = self.begun("import time; time.sleep(0.4); open('g', 'w').write('g'); y = 1")
+        call = self.begun("""import os, time
+while os.path.exists('begun'):
+    time.sleep(0.01)
+y = 1
+open('g', 'w').close()""")
         os.kill(self.supervisor.pid, signal.SIGSTOP)
-        time.sleep(0.4 + 2 * SOON)
+        (self.folder / "begun").unlink()
+        eventually((self.folder / "g").exists, every=0.01)
+        time.sleep(2 * SOON)
 
         def let_go():
             with contextlib.suppress(ProcessLookupError):

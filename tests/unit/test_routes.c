@@ -333,6 +333,34 @@ static void an_end_that_the_executor_does_not_hear_is_said(void **state) {
     assert_int_equal(ask(fixture, "DELETE", "/sessions/a"), 404);
 }
 
+/* Its session may be one of those. */
+static void nothing_is_answered_before_the_sessions_of_before_are_known(void **state) {
+    static const char *const requests[][2] = {
+        {"POST", "/exec?sessionId=a"}, {"POST", "/sessions/a/interrupt"},
+        {"DELETE", "/sessions/a"},     {"GET", "/sessions"},
+        {"HEAD", "/sessions"},
+    };
+    struct fixture *fixture = *state;
+
+    sessions_leave(fixture->app.sessions, enter(fixture, "a"));
+    fixture->app.adopting = true;
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        assert_int_equal(ask(fixture, requests[i][0], requests[i][1]), 503);
+        assert_true(memory_has_line(&fixture->memory, "Retry-After: 2"));
+    }
+    assert_int_equal(ask(fixture, "GET", "/health"), 503);
+    json_t *health = memory_json(&fixture->memory);
+    assert_string_equal(json_string_value(json_object_get(health, "reason")),
+                        "the sessions of before are not known yet");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(health, "isolation"), "tier")),
+        "full");
+    json_decref(health);
+    fixture->app.adopting = false;
+    assert_int_equal(ask(fixture, "GET", "/health"), 200);
+    assert_int_equal(ask(fixture, "GET", "/sessions"), 200);
+}
+
 static void a_malformed_length_is_a_malformed_request(void **state) {
     struct fixture *fixture = *state;
 
@@ -358,6 +386,7 @@ int main(void) {
         with_fixture(a_page_has_to_ask_first),
         with_fixture(sessions_are_ended_by_their_path),
         with_fixture(an_end_that_the_executor_does_not_hear_is_said),
+        with_fixture(nothing_is_answered_before_the_sessions_of_before_are_known),
         with_fixture(a_malformed_length_is_a_malformed_request),
     };
 
