@@ -104,7 +104,8 @@ def calls_in(path, name):
 
 def checked_calls(path):
     """The system calls that a filter allows with certain arguments."""
-    return set(re.findall(r'filter_builder_allow_if\(\s*builder, "(\w+)"', read(path)))
+    return set(re.findall(r'(?:filter_builder_allow_if|allow_without)\(\s*builder, "(\w+)"',
+                          read(path))) - {"open", "openat"}  # those in some tiers only
 
 
 def allowed_calls(path):
@@ -123,11 +124,8 @@ def refused_to_take_disk():
     """The same for those that are refused where a watch bounds the use of a disk."""
     text = re.search(r"^static int allow_taking_disk\(.*?^\}", read(WORKER_FILTER),
                      re.DOTALL | re.MULTILINE)[0]
-    opening = re.search(r"^static int allow_opening\(.*?^\}", read(WORKER_FILTER),
-                        re.DOTALL | re.MULTILINE)[0]
-    error = re.search(r"filter_builder_answer_if\(builder, name, (\w+),", opening)[1]
     return dict(re.findall(r'filter_builder_answer_if\(builder, "(\w+)", (\w+),', text)) \
-        | dict.fromkeys(re.findall(r'allow_opening\(builder, "(\w+)"', text), error)
+        | dict(re.findall(r'allow_without\(builder, "(\w+)"[^;]*?, (E\w+), err\)', text))
 
 
 def names_in(path, name):

@@ -63,6 +63,10 @@ static inline uint32_t worker_madvise(const uint64_t *a) {
                       (a[2] >= MADV_DOFORK && a[2] <= 25) || IS_ONE_OF(a[2], 102, 103));
 }
 
+static inline uint32_t worker_mmap(const uint64_t *a) {
+    return a[3] & 8 ? BPF_REFUSED(EINVAL) : SECCOMP_RET_ALLOW; /* MAP_DROPPABLE */
+}
+
 static inline uint32_t worker_prlimit64(const uint64_t *a) {
     return allowed_if(a[0] == 0 && a[2] == 0);
 }
@@ -139,7 +143,7 @@ struct rule {
 #define WORKER_RULES                                                                     \
     {"clone", worker_clone}, {"fcntl", worker_fcntl}, {"ioctl", worker_ioctl},           \
         {"prlimit64", worker_prlimit64}, {"socketpair", worker_socketpair},              \
-        {"sendto", without_address}, {                                                   \
+        {"sendto", without_address}, {"mmap", worker_mmap}, {                            \
         "madvise", worker_madvise                                                        \
     }
 
