@@ -21,7 +21,7 @@ struct status {
     pid_t inner; /* the process id in its own PID namespace */
     unsigned long threads;
     uint64_t pending;   /* signals that are blocked, and wait; a bit for each */
-    uint64_t anonymous; /* bytes */
+    uint64_t anonymous; /* bytes, swapped ones too */
 };
 
 static const char *value_of(const char *text, const char *name) {
@@ -60,7 +60,8 @@ static int read_status(int proc, pid_t pid, struct status *status) {
         .threads = strtoul(value_of(text, "\nThreads:"), NULL, 10),
         .pending = strtoull(value_of(text, "\nSigPnd:"), NULL, 16) |
                    strtoull(value_of(text, "\nShdPnd:"), NULL, 16),
-        .anonymous = strtoull(value_of(text, "\nRssAnon:"), NULL, 10) * 1024,
+        .anonymous = 1024 * (strtoull(value_of(text, "\nRssAnon:"), NULL, 10) +
+                             strtoull(value_of(text, "\nVmSwap:"), NULL, 10)),
     };
     return 0;
 }

@@ -17,7 +17,7 @@
 /* How it was when no code of a user had run in it. */
 struct fresh_worker {
     uint64_t fds[LOOK_FDS_MAX / 64]; /* a bit for each descriptor that is open */
-    uint64_t anonymous;              /* bytes that are resident */
+    uint64_t anonymous;              /* bytes, swapped ones too */
 };
 
 /* Looks at the fresh worker look->worker, a child of `supervisor`. */

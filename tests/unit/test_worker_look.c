@@ -8,6 +8,7 @@
 
 #include "executor/launcher/worker_look.h"
 #include "tests/unit/child.h"
+#include "tests/unit/scratch.h"
 
 #define OWN_MEMORY (8U << 20)
 #define A_FILE     9 /* a descriptor that workers have from the start */
@@ -214,11 +215,37 @@ static void one_that_is_gone_is_no_clean_one(void **state) {
     in_child(body_gone, NULL);
 }
 
+/* A /proc of the test's own: a machine without swap shows none. */
+static void memory_that_is_swapped_counts(void **state) {
+    struct scratch proc = scratch_new();
+    struct control_look look = {.number = 1, .worker = 2};
+    struct fresh_worker fresh;
+    static const char *const folders[] = {"1", "1/task", "1/task/1", "7", "7/fdinfo"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(folders); i++)
+        put_folder(proc.fd, folders[i]);
+    put_file(proc.fd, "1/task/1/children", "7 ");
+    put_file(proc.fd, "7/maps", "1000-2000 rw-p 00000000 00:00 0\n");
+    put_file(proc.fd, "7/status",
+             "Name:\tx\nNSpid:\t7\t2\nRssAnon:\t  512 kB\nVmSwap:\t    0 kB\n"
+             "Threads:\t1\nSigPnd:\t0\nShdPnd:\t0\n");
+    worker_look_fresh(proc.fd, 1, &look, &fresh);
+    put_file(proc.fd, "7/status",
+             "Name:\tx\nNSpid:\t7\t2\nRssAnon:\t  256 kB\nVmSwap:\t 1280 kB\n"
+             "Threads:\t1\nSigPnd:\t0\nShdPnd:\t0\n");
+    worker_look(proc.fd, 1, &fresh, &look);
+    scratch_remove(&proc);
+    assert_int_equal(look.verdict, LOOK_CLEAN);
+    assert_int_equal(look.own, (256 + 1280 - 512) * 1024);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_obstacle_is_seen),
         cmocka_unit_test(a_process_too_many_is_ended),
         cmocka_unit_test(one_that_is_gone_is_no_clean_one),
+        cmocka_unit_test(memory_that_is_swapped_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
