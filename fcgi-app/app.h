@@ -28,7 +28,7 @@ struct app {
     struct executor_client executor;
     struct health health;
     uint64_t max_body;       /* bytes */
-    struct hash_key log_key; /* for session ids in the log */
+    struct hash_key log_key; /* marks sessions in the log, instead of their ids */
     uint32_t instance;       /* begins the ids of requests */
     /* The sessions of before are not known yet: an id may be of one of them, so that
      * there is nothing to answer but /health. */

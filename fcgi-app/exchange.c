@@ -31,12 +31,6 @@ static void send_answer(struct exchange *exchange, exchange_document *document,
     exchange->failed = sent.failed;
 }
 
-void exchange_set_session(struct exchange *exchange, struct hash_key key,
-                          const char *id) {
-    snprintf(exchange->session, sizeof exchange->session, "%04x",
-             (unsigned)(keyed_hash(key, id, strlen(id)) & 0xffff));
-}
-
 void exchange_answer(struct exchange *exchange, int status, exchange_document *document,
                      const void *context) {
     if (exchange->answered)
@@ -51,10 +45,10 @@ void exchange_log(const struct exchange *exchange) {
     viv_log(exchange->quiet ? VIV_LOG_DEBUG : VIV_LOG_INFO, "request",
             "req=%s session=%s route=%s status=%d outcome=%s in=%" PRIu64 " out=%" PRIu64
             " wait_ms=%" PRId64 " run_ms=%" PRId64 " total_us=%" PRId64 "%s%s%s%s",
-            exchange->id, exchange->session[0] ? exchange->session : "-", exchange->route,
-            exchange->head.status, exchange->outcome, exchange->request.body_size,
-            exchange->answer_size, exchange->wait_ms, exchange->run_ms,
-            (viv_now() - exchange->begun) / 1000, exchange->limit ? " limit=" : "",
-            exchange->limit ? exchange->limit : "", exchange->left ? " left=1" : "",
-            exchange->failed ? " cut=1" : "");
+            exchange->id, *exchange->session.digits ? exchange->session.digits : "-",
+            exchange->route, exchange->head.status, exchange->outcome,
+            exchange->request.body_size, exchange->answer_size, exchange->wait_ms,
+            exchange->run_ms, (viv_now() - exchange->begun) / 1000,
+            exchange->limit ? " limit=" : "", exchange->limit ? exchange->limit : "",
+            exchange->left ? " left=1" : "", exchange->failed ? " cut=1" : "");
 }

@@ -22,7 +22,7 @@ struct exchange {
     const char *route;
     const char *outcome; /* a constant */
     const char *limit;   /* the setting that had it refused, a constant; NULL: none */
-    char session[5];     /* the first digits of the keyed hash of its id, or "" */
+    struct hash_mark session; /* of its id, or "" */
     viv_time begun;
     int64_t wait_ms, run_ms; /* in the queue, in the sandbox; -1: was not there */
     uint64_t answer_size;
@@ -30,9 +30,6 @@ struct exchange {
     bool left;             /* the client was gone while its code ran */
     bool quiet;            /* log at debug level */
 };
-
-/* Has the log tell the session of that id from others, without its id. */
-void exchange_set_session(struct exchange *exchange, struct hash_key key, const char *id);
 
 /* Writes one document, the same at each call. */
 typedef void exchange_document(struct json_out *out, const void *context);

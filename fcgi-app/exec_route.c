@@ -117,7 +117,7 @@ static int handle(struct app *app, struct exchange *exchange,
         return viv_fail(err, VIV_CONTENT_TYPE, "Content-Type must be application/json");
     if (session_id_from_query(exchange->request.query, id, details, err))
         return -1;
-    exchange_set_session(exchange, app->log_key, id);
+    exchange->session = hash_mark(app->log_key, id);
     if (take_rate(app, exchange, id, err))
         return -1;
     if (!budget_take(&place, 1))

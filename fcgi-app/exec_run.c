@@ -30,7 +30,9 @@ static void end_sandbox(struct app *app, uint64_t sandbox) {
 static void drop_sandbox(struct app *app, struct session *session, const char *why) {
     uint64_t sandbox = session->sandbox;
 
-    viv_log_failure(VIV_LOG_WARNING, "sandbox_lost", why, "sandbox=%" PRIu64, sandbox);
+    viv_log_failure(VIV_LOG_WARNING, "sandbox_lost", why,
+                    "sandbox=%" PRIu64 " session=%s", sandbox,
+                    hash_mark(app->log_key, session->id).digits);
     sessions_set_sandbox(app->sessions, session, 0, -1);
     if (session->execution_count > 0)
         session->lost = SESSION_LOST_ALL;
@@ -55,7 +57,8 @@ static int acquire(struct app *app, struct session *session, struct viv_error *e
             err->code = VIV_UNAVAILABLE;
         if (err->code != VIV_CAPACITY)
             return -1;
-        viv_log_failure(VIV_LOG_INFO, "no_sandbox", err->message, NULL);
+        viv_log_failure(VIV_LOG_INFO, "no_sandbox", err->message, "session=%s",
+                        hash_mark(app->log_key, session->id).digits);
         return viv_refuse(err, VIV_CAPACITY, "sandbox",
                           "There is no room for another session, try again later");
     }

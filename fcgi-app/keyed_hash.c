@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fcgi-app/keyed_hash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "common/bytes.h"
@@ -59,4 +61,12 @@ uint64_t keyed_hash(struct hash_key key, const void *data, size_t size) {
     v[2] ^= 0xff;
     rounds(v, 4);
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+struct hash_mark hash_mark(struct hash_key key, const char *text) {
+    struct hash_mark mark;
+
+    snprintf(mark.digits, sizeof mark.digits, "%04x",
+             (unsigned)(keyed_hash(key, text, strlen(text)) & 0xffff));
+    return mark;
 }

@@ -20,4 +20,11 @@ struct hash_key hash_key_new(void);
 /* The hash of `size` bytes; `data` may be NULL when there are none. */
 uint64_t keyed_hash(struct hash_key key, const void *data, size_t size);
 
+/* Four digits of the hash of a text. */
+struct hash_mark {
+    char digits[5];
+};
+
+struct hash_mark hash_mark(struct hash_key key, const char *text);
+
 #endif

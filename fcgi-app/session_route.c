@@ -53,7 +53,7 @@ static void handle(struct app *app, struct exchange *exchange, struct slice comp
         error_reply(exchange, &err, &details);
         return;
     }
-    exchange_set_session(exchange, app->log_key, id);
+    exchange->session = hash_mark(app->log_key, id);
     if (act(app, id, &running, &err))
         error_reply(exchange, &err, NULL);
     else

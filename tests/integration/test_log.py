@@ -2,10 +2,13 @@
 """The log speaks of requests, never of what was in them."""
 
 import json
+import os
+import signal
 
 import pytest
 
 from support.client import exec_target, fresh_id
+from support.processes import find
 from support.program import program
 from support.server import running
 from support.together import eventually, in_background
@@ -84,3 +87,28 @@ def test_a_refusal_names_its_limit(start):
     eventually(lambda: len(limits_of(instance)) == 4)
     assert sorted(limits_of(instance)) == [
         "max_queued", "max_sessions", "max_sessions_per_client", "rate_limit"]
+
+
+def fields(line):
+    """The fields of a line whose values have no spaces."""
+    return dict(field.split("=", 1) for field in line.split() if "=" in field)
+
+
+def test_the_loss_of_a_sandbox_names_its_session(logged):
+    session = logged.client.session(fresh_id())
+    session.exec("x = 1")
+    supervisor = find(logged.worker_of(session).parent)
+    os.kill(supervisor.pid, signal.SIGKILL)
+    eventually(lambda: not supervisor.alive())
+    assert session.exec("1").lost == "all"
+
+    def events(name):
+        return [fields(line) for line in logged.messages().splitlines()
+                if f" event={name} " in line]
+
+    died, lost = eventually(lambda: events("sandbox_died"))[-1], events("sandbox_lost")[-1]
+    assert lost["sandbox"] == died["sandbox"]
+    assert len(lost["session"]) == 4
+    # those that made it, and lost it; a line is written after its answer
+    eventually(lambda: [request["session"] for request in events("request")].count(
+        lost["session"]) >= 2)
