@@ -6,10 +6,11 @@ import zlib
 
 import pytest
 
-from support.client import b64, exec_target, file_entries
+from support.client import b64, exec_target, file_entries, fresh_id
 from support.must import only_a_quota_shows
-from support.processes import FCGI
+from support.processes import FCGI, find, stopped
 from support.program import program
+from support.together import eventually, in_background
 
 MEGABYTE = 1024 * 1024
 LISTING = ("import os\nsorted(os.path.join(d, f)[2:] for d, _, fs in os.walk('.') for f in fs)")
@@ -174,3 +175,21 @@ def test_files_of_ten_megabytes_ten_times_and_little_memory_for_them(server, ses
     assert answer.value == [[10 * MEGABYTE, zlib.crc32(content)]] * 10
     assert answer.files == {}
     assert fcgi.memory("VmHWM") - before < 1.5 * len(body)
+
+
+def test_bodies_in_flight_are_bounded(start):
+    """A body that its sandbox does not take holds its place; others find none, and are told."""
+    instance = start(rate_limit=0, max_files=1, max_file_size="4M", max_code="64K",
+                     max_stdin="64K", max_in_flight="8M")
+    one, other = (instance.client.session(fresh_id()) for _ in range(2))
+    assert one.exec("1").success
+    files = {"f": bytes(4 * MEGABYTE)}
+    with stopped(find(instance.worker_of(one).parent)):
+        call = in_background(lambda: one.value("6 * 7", files=files))
+        refused = eventually(lambda: (now := other.exec("1", files=files)).status != 200 and now)
+        assert (refused.status, refused.error_type) == (503, "capacity")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert other.value("6 * 7") == 42
+    assert call.result() == 42
+    assert other.value("open('f', 'rb').read(1)", files={"f": b"x" * 4 * MEGABYTE}) == "b'x'"
+    assert "limit=max_in_flight" in instance.messages()
