@@ -6,11 +6,11 @@ import random
 import pytest
 
 from support.client import fresh_id
-from support.must import cannot, not_with_slots
-from support.processes import EXECUTOR, FCGI, WEB_SERVER
+from support.holdings import holdings
+from support.processes import FCGI
 from support.program import program
 from support.server import running
-from support.together import at_once, eventually
+from support.together import at_once, eventually, unchanged
 
 MEGABYTE = 1024 * 1024
 POOL = 2
@@ -79,49 +79,24 @@ def wear(instance, rounds):
                  for fate in fates[start:start + 7]])
 
 
-def settle(instance):
-    """Wait until all sessions have ended and the number of processes stays the same."""
+def settled(instance):
+    """What the instance holds when no session is left and nothing changes any more."""
     eventually(lambda: not instance.client.sessions(), within=60)
-    counts = []
-
-    def steady():
-        counts.append(len(instance.tree()))
-        return len(counts) > 20 and len(set(counts[-20:])) == 1
-
-    eventually(steady, within=60, every=0.1)
-
-
-def holdings(instance):
-    """What each part outside of sandboxes holds: descriptors, threads, mounts, processes."""
-    found = {"processes": len(instance.tree()),
-             "zombies": sum(process.state == "Z" for process in instance.tree())}
-    for name in (WEB_SERVER, FCGI, EXECUTOR):
-        for number, process in enumerate(instance.parts(name)):
-            try:
-                found[f"{name} {number} descriptors"] = len(process.descriptors())
-            except PermissionError:
-                cannot(f"the descriptors of {name} are not to be seen by this user")
-            found[f"{name} {number} threads"] = process.threads
-            found[f"{name} {number} mounts"] = len(process.mounts())
-    return found
+    return unchanged(lambda: holdings(instance))
 
 
 def test_nothing_is_leaked(worn):
-    not_with_slots("each slot that was used once keeps its descriptor")
     wear(worn, 2)
-    settle(worn)
-    before = holdings(worn)
+    before = settled(worn)
     memory = worn.part(FCGI).memory()
     wear(worn, 16)
-    settle(worn)
-    assert holdings(worn) == before
-    assert before["zombies"] == 0
+    assert settled(worn) == before
+    assert not [each for each in worn.tree() if each.state == "Z"]
     assert worn.part(FCGI).memory() - memory < 32 * MEGABYTE
     assert worn.client.exec("6 * 7", fresh_id()).value == 42
 
 
 def test_a_session_that_is_there_would_be_seen(worn):
-    settle(worn)
-    before = holdings(worn)
+    before = settled(worn)
     worn.client.exec("1", fresh_id())
-    assert holdings(worn)["processes"] > before["processes"]
+    assert holdings(worn) - before

@@ -9,11 +9,10 @@ import re
 from support import processes
 from support.client import fresh_id
 from support.holdings import CGROUPS
-from support.together import eventually
+from support.together import eventually, unchanged
 
 PARTS = (processes.WEB_SERVER, processes.FCGI, processes.EXECUTOR, processes.ZYGOTE)
 MEGABYTE = 1 << 20
-QUIET = 8  # seconds without a change: the web server closes for up to 5 (HTTP_LINGER_TIMEOUT)
 # What a part may have more than before, of memory that is its own (PSS): arenas of malloc(3),
 # of which each processor has some, keep what they had at their fullest, and a fuller moment
 # than before may come at any time. The zygote shares more or less of its own with its workers.
@@ -64,16 +63,7 @@ def settle(instance, within=60):
     assert session.value("1") + session.value("1") == 2
     session.end()
     eventually(lambda: not instance.client.sessions(), within=within)
-    held = []
-
-    def steady():
-        try:
-            held.append(holdings(instance))
-        except OSError:  # of a process that ended meanwhile
-            held.clear()
-        return len(held) > QUIET and all(one == held[-1] for one in held[-QUIET:]) and held[-1]
-
-    return eventually(steady, within=60 + QUIET, every=1)
+    return unchanged(lambda: holdings(instance))
 
 
 def sizes(instance):

@@ -13,7 +13,7 @@ from support.client import fresh_id
 from support.holdings import holdings
 from support.server import running
 from support.tiers import TIERS
-from support.together import at_once, eventually
+from support.together import at_once, eventually, unchanged
 
 from .attempt import read
 from .conftest import HEALTH_DEADLINE, WaitingClient
@@ -143,14 +143,8 @@ def begin_as_many_as_there_will_be(instance):
 
 def settled(instance):
     """What the instance holds when no session is left and nothing changes any more."""
-    seen = []
-
-    def three_times_the_same():
-        seen.append(holdings(instance))
-        same = len(seen) > 2 and seen[-1] == seen[-2] == seen[-3]
-        return seen[-1] if same and not seen[-1]["active sessions"] else None
-
-    return eventually(three_times_the_same, within=120, every=1)
+    eventually(lambda: not instance.client.sessions(), within=60)
+    return unchanged(lambda: holdings(instance))
 
 
 def test_nobody_notices_and_nothing_is_left(instance):

@@ -45,3 +45,25 @@ def eventually(condition, within=30, every=0.05):
             return value
         assert time.monotonic() < deadline, f"not within {within} s: {condition.__name__}"
         time.sleep(every)
+
+
+def unchanged(take, quiet=8, within=120):
+    """What `take` gives, once that has been the same for `quiet` seconds in a row.
+
+    Of what others end in their own time: the web server closes a connection for up to 5 seconds
+    (HTTP_LINGER_TIMEOUT). An OSError is of what ended meanwhile.
+    """
+    seen = []
+
+    def same():
+        try:
+            now = take()
+        except OSError:
+            seen.clear()
+            return None
+        if seen and seen[-1] != now:
+            seen.clear()
+        seen.append(now)
+        return len(seen) > quiet and seen
+
+    return eventually(same, within=within, every=1)[-1]
