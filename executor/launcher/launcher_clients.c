@@ -19,6 +19,9 @@
 #define WAIT_LIMIT_MS      30000
 #define SLOT_WAIT_LIMIT_MS 8000 /* less than a client waits: it shall hear the reason */
 
+/* More than the buffer of a socket has room for, unix(7): 212,992 bytes by default. */
+#define RECORDS_AT_ONCE 1024
+
 static void drop(struct client *client) {
     struct client **link = &client->launcher->clients;
 
@@ -285,29 +288,39 @@ static void client_left(struct client *client, bool unread) {
     drop(client);
 }
 
-static void client_ready(struct event_source *source) {
-    struct client *client = (struct client *)source;
+/* Takes one request; true for a record, so that another one may follow at once. The
+ * client may be gone afterwards. */
+static bool take_next(struct client *client) {
     struct executor_message request;
     struct viv_error err;
     size_t fd_count;
     bool unread = left_something_unread(client);
-    ssize_t got = io_receive_message(source->fd, client->received,
+    ssize_t got = io_receive_message(client->source.fd, client->received,
                                      sizeof client->received, NULL, 0, &fd_count, &err);
 
     if (got == 0 || (got < 0 && err.code != VIV_UNAVAILABLE)) {
         client_left(client, unread);
-        return;
+        return false;
     }
     if (got < 0)
-        return;
+        return false;
     client->given = 0;
     if (executor_message_get((struct slice){client->received, (size_t)got}, &request,
                              &err)) {
         viv_log_failure(VIV_LOG_WARNING, "client_refused", err.message, NULL);
         reply_failure(client, &err);
-        return;
+        return false;
     }
     take(client, &request);
+    return request.what == EXECUTOR_RECORD;
+}
+
+/* Records that wait are all taken before anybody else is served: one that was sent
+ * earlier, perhaps by a vivarium-fcgi that is gone, must not come after a later question
+ * for it, or over a later one of another connection. */
+static void client_ready(struct event_source *source) {
+    for (int count = 0; count < RECORDS_AT_ONCE && take_next((struct client *)source);)
+        count++;
 }
 
 void launcher_add_client(struct launcher *launcher, int fd) {

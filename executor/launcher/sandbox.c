@@ -164,8 +164,10 @@ int sandbox_open_channel(struct sandbox *sandbox, struct viv_error *err) {
     CLEANUP(close_fd) int client_end = pair[0];
     CLEANUP(close_fd) int supervisor_end = pair[1];
     if (io_send_message(sandbox->control, &message, sizeof message, &supervisor_end, 1,
-                        err))
+                        err)) {
+        err->code = VIV_UNAVAILABLE; /* it has just died: the next one is another */
         return -1;
+    }
     return steal_fd(&client_end);
 }
 

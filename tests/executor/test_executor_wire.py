@@ -2,6 +2,7 @@
 """The executor's socket: what each operation does, and what is refused."""
 
 import os
+import signal
 import socket
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from support import wires
 from support.executor import AS_IT_IS, Refused
 from support.must import only_root_can
+from support.processes import stopped
 from support.together import at_once, eventually
 from support.wires import ACQUIRE, ATTACH, END, NEXT, RECORD, STATUS, request
 
@@ -48,6 +50,34 @@ def test_a_record_is_kept_as_it_is(executor, sandbox):
         with executor.connect() as connection:
             connection.send(request(RECORD, sandbox.number, record))
             assert connection.ask(NEXT, sandbox.number - 1).bytes == record
+
+
+def test_all_records_that_wait_come_before_a_later_question(executor, sandbox):
+    """Nobody takes a session over as it was before: the launcher stands still meanwhile."""
+    with executor.connect() as first, executor.connect() as later:
+        assert first.ask(STATUS).code == later.ask(STATUS).code == wires.OK
+        with stopped(executor.launcher()):
+            for number in range(50):
+                first.send(request(RECORD, sandbox.number, b"%d" % number))
+            later.send(request(RECORD, sandbox.number, b"last"))
+            first.close()
+            third = executor.connect()
+            third.send(request(NEXT, sandbox.number - 1))
+        with third:
+            assert third.receive().bytes == b"last"
+
+
+def test_a_sandbox_that_dies_is_there_or_gone_and_no_fault_of_the_other_side(executor, sandbox):
+    """Its supervisor is dead, which the launcher has not seen yet."""
+    supervisor = sandbox.supervisor()
+    with executor.connect() as connection:
+        assert connection.ask(STATUS).code == wires.OK
+        with stopped(executor.launcher()):
+            connection.send(request(ATTACH, sandbox.number))
+            os.kill(supervisor.pid, signal.SIGKILL)
+            eventually(lambda: not supervisor.alive())
+        assert connection.receive().code in (wires.UNAVAILABLE, wires.NOT_FOUND)
+    eventually(lambda: sandbox.number not in executor.records())
 
 
 def test_a_record_of_no_sandbox_is_passed_over(executor, connection):
