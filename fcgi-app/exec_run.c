@@ -35,7 +35,7 @@ static void drop_sandbox(struct app *app, struct session *session, const char *w
                     hash_mark(app->log_key, session->id).digits);
     sessions_set_sandbox(app->sessions, session, 0, -1);
     if (session->execution_count > 0)
-        session->lost = SESSION_LOST_ALL;
+        sessions_set_lost(app->sessions, session, SESSION_LOST_ALL);
     end_sandbox(app, sandbox);
 }
 
@@ -74,8 +74,12 @@ static int attach(struct app *app, struct session *session, struct viv_error *er
         sessions_set_sandbox(app->sessions, session, session->sandbox, channel);
         return 0;
     }
-    if (err->code == VIV_UNAVAILABLE || err->code == VIV_BAD_GATEWAY)
+    if (err->code != VIV_NOT_FOUND) {
+        /* It is there, and can be had as soon as there are descriptors again. */
+        if (err->code == VIV_SYSTEM || err->code == VIV_CAPACITY)
+            err->code = VIV_UNAVAILABLE;
         return -1;
+    }
     drop_sandbox(app, session, err->message);
     return 1;
 }
@@ -155,15 +159,19 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
     }
 }
 
-/* What the answer will say of the session. */
-static void note_outcome(struct session *session, struct exec_run *run) {
+/* What the answer will say of the session. A loss that it tells is told: whoever takes
+ * the session over does not tell it again. */
+static void note_outcome(struct app *app, struct session *session, struct exec_run *run) {
     static const char *const words[] = {[SESSION_LOST_NONE] = "none",
                                         [SESSION_LOST_VARIABLES] = "variables",
                                         [SESSION_LOST_ALL] = "all"};
 
     run->lost = words[session->lost];
-    session->lost = SESSION_LOST_NONE;
     run->execution_count = session->execution_count;
+    if (session->lost == SESSION_LOST_NONE)
+        return;
+    sessions_set_lost(app->sessions, session, SESSION_LOST_NONE);
+    exec_run_record(app, run->visit.id, session->sandbox);
 }
 
 static int fail_refused(const struct exec_run *run, const struct session_refused *refused,
@@ -242,16 +250,16 @@ static int run_in(struct app *app, struct session *session, struct exec_run *run
         return fail_refused(run, &result->refused, err);
     case CALL_DONE:
         if (result->done.variables_lost && session->lost == SESSION_LOST_NONE)
-            session->lost = SESSION_LOST_VARIABLES;
+            sessions_set_lost(app->sessions, session, SESSION_LOST_VARIABLES);
         break;
     case CALL_ENDED:
-        session->lost = SESSION_LOST_ALL;
+        sessions_set_lost(app->sessions, session, SESSION_LOST_ALL);
         break;
     case CALL_OVERDUE:
     case CALL_BROKEN:
         drop_sandbox(app, session, why.message);
     }
-    note_outcome(session, run);
+    note_outcome(app, session, run);
     return 0;
 }
 

@@ -24,12 +24,14 @@
 #include "common/settings.h"
 #include "fcgi-app/adoption.h"
 #include "fcgi-app/app.h"
+#include "fcgi-app/exec_run.h"
 #include "fcgi-app/fastcgi.h"
 #include "fcgi-app/listener.h"
 #include "fcgi-app/server.h"
 
 #define TICK_MS          1000
-#define ADOPTING_TICK_MS 100 /* while calls are refused for it */
+#define ADOPTING_TICK_MS 100   /* while calls are refused for it */
+#define RECORD_MS        10000 /* between records of a call that runs, at most */
 #define EXPIRE_BATCH     16
 
 /* For answers that are being written when calls are cut off. */
@@ -56,8 +58,8 @@ static sigset_t block_signals(void) {
 }
 
 /* Ends sandboxes of sessions that nobody uses. Where the executor does not answer, the
- * rest of them is left to the adoption's later walks. */
-static void expire_sessions(struct app *app) {
+ * rest of them is left to the adoption's later walks, and it returns false. */
+static bool expire_sessions(struct app *app) {
     uint64_t sandboxes[EXPIRE_BATCH];
     struct viv_error err;
     bool reached = true;
@@ -71,11 +73,29 @@ static void expire_sessions(struct app *app) {
         if (count > 0)
             viv_log(VIV_LOG_INFO, "sessions_expired", "count=%zu", count);
     } while (count == EXPIRE_BATCH && reached);
+    return reached;
+}
+
+/* A running call keeps its session from expiring, also for who takes it over. */
+static void record_running_calls(struct app *app, viv_time now, viv_time *next) {
+    int64_t quarter_ms = (int64_t)app->settings->session_idle_timeout / 4;
+    struct session_line *lines;
+
+    if (now < *next)
+        return;
+    *next = now + VIV_MS * (quarter_ms < RECORD_MS ? quarter_ms : RECORD_MS);
+    size_t count = sessions_list(app->sessions, &lines);
+    for (size_t i = 0; i < count; i++)
+        if (lines[i].busy)
+            exec_run_record(app, lines[i].id, lines[i].sandbox);
+    free(lines);
 }
 
 /* Returns the signal that asks for the end. */
 static int work_until_signal(struct app *app, struct adoption *adoption,
                              struct service_notify *manager, const sigset_t *signals) {
+    viv_time next_record = 0;
+
     for (;;) {
         int64_t tick_ms = app->adopting ? ADOPTING_TICK_MS : TICK_MS;
         const struct timespec tick = {.tv_sec = tick_ms / 1000,
@@ -85,8 +105,10 @@ static int work_until_signal(struct app *app, struct adoption *adoption,
             return number;
         if (errno != EAGAIN)
             continue;
-        expire_sessions(app);
-        adoption_tick(adoption, app, viv_now());
+        /* One that does not answer is asked once a turn: signals wait meanwhile. */
+        if (expire_sessions(app))
+            adoption_tick(adoption, app, viv_now());
+        record_running_calls(app, viv_now(), &next_record);
         /* Behind the work: it needs the lock over all sessions, and the executor's
          * answers in time. */
         service_notify_beat(manager, viv_now());

@@ -8,6 +8,7 @@
 #ifndef VIV_SESSION_RECORD_H
 #define VIV_SESSION_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/clock.h"
@@ -21,17 +22,19 @@ struct session_record {
     char client[CLIENT_ADDRESS_SIZE]; /* who began it */
     int64_t created_wall_ms;
     viv_time created;
-    viv_time used; /* the last call began or ended */
+    viv_time used; /* the last call began or ended; while one runs, the record was made */
     uint64_t execution_count;
+    bool lost_all; /* variables and files were lost, and no answer has told it yet */
 };
 
-#define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
+#define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
 
 /* Writes the record into `to` and returns its size. */
 size_t session_record_put(char to[SESSION_RECORD_MAX],
                           const struct session_record *record);
 
-/* Fails with VIV_BAD_GATEWAY for anything that session_record_put() does not write. */
+/* Fails with VIV_BAD_GATEWAY for anything that session_record_put() does not write, in
+ * this version or an earlier one. */
 int session_record_get(struct slice from, struct session_record *record,
                        struct viv_error *err);
 

@@ -9,10 +9,12 @@
 #include "fcgi-app/session_table.h"
 
 static void describe(const struct entry *entry, struct session_record *record) {
-    *record = (struct session_record){.created_wall_ms = entry->created_wall_ms,
-                                      .created = entry->created,
-                                      .used = entry->used,
-                                      .execution_count = entry->session.execution_count};
+    *record =
+        (struct session_record){.created_wall_ms = entry->created_wall_ms,
+                                .created = entry->created,
+                                .used = entry->state == IDLE ? entry->used : viv_now(),
+                                .execution_count = entry->session.execution_count,
+                                .lost_all = entry->session.lost == SESSION_LOST_ALL};
     memcpy(record->id, entry->session.id, sizeof record->id);
     memcpy(record->client, entry->client, sizeof record->client);
 }
@@ -40,15 +42,20 @@ int sessions_adopt(struct sessions *sessions, const struct session_record *recor
     int result = 0;
 
     pthread_mutex_lock(&sessions->lock);
-    if (session_table_find(sessions, record->id)) {
-        result = viv_fail(err, VIV_BUSY, "there is a session of that id");
+    struct entry *entry = session_table_find(sessions, record->id);
+    if (entry && (entry->state != IDLE || entry->session.channel >= 0 ||
+                  entry->used > record->used)) {
+        result = viv_fail(err, VIV_BUSY, "there is a later session of that id");
     } else {
-        struct entry *entry = session_table_insert(sessions, record->id, record->client);
+        if (!entry)
+            entry = session_table_insert(sessions, record->id, record->client);
+        memcpy(entry->client, record->client, sizeof entry->client);
         entry->state = IDLE;
         entry->created_wall_ms = record->created_wall_ms;
         entry->created = record->created;
         entry->used = record->used;
         entry->session.execution_count = record->execution_count;
+        entry->session.lost = record->lost_all ? SESSION_LOST_ALL : SESSION_LOST_NONE;
         entry->session.sandbox = sandbox;
     }
     pthread_mutex_unlock(&sessions->lock);
@@ -111,6 +118,7 @@ size_t sessions_list(struct sessions *sessions, struct session_line **lines) {
         line->age = now - entry->created;
         line->idle = entry->state == IDLE ? now - entry->used : 0;
         line->busy = entry->state != IDLE;
+        line->sandbox = entry->session.sandbox;
         line->execution_count = entry->session.execution_count;
     }
     pthread_mutex_unlock(&sessions->lock);

@@ -207,6 +207,13 @@ void sessions_set_sandbox(struct sessions *sessions, struct session *session,
         close(old);
 }
 
+void sessions_set_lost(struct sessions *sessions, struct session *session,
+                       enum session_loss lost) {
+    pthread_mutex_lock(&sessions->lock);
+    session->lost = lost;
+    pthread_mutex_unlock(&sessions->lock);
+}
+
 static void count_executions(struct sessions *sessions, struct session *session, int by) {
     struct entry *entry = (struct entry *)session;
 

@@ -53,10 +53,10 @@ struct session {
     char id[SESSION_ID_MAX + 1];
     uint64_t execution_count; /* the one under way included */
     uint64_t sandbox;         /* 0: none */
+    enum session_loss lost;   /* and no answer has told it yet */
     /* The call's own. */
-    int channel;            /* to the sandbox; -1: none is open */
-    uint32_t sequence;      /* of the last call over this channel */
-    enum session_loss lost; /* and no answer has told it yet */
+    int channel;       /* to the sandbox; -1: none is open */
+    uint32_t sequence; /* of the last call over this channel */
 };
 
 struct sessions *sessions_new(const struct session_limits *limits);
@@ -90,6 +90,11 @@ struct session *sessions_enter(struct sessions *sessions,
  * that it had is closed; the sandbox that it had is the caller's to end. */
 void sessions_set_sandbox(struct sessions *sessions, struct session *session,
                           uint64_t sandbox, int channel);
+
+/* Notes that the caller's session has lost that, or that an answer will tell what it has
+ * lost (SESSION_LOST_NONE). */
+void sessions_set_lost(struct sessions *sessions, struct session *session,
+                       enum session_loss lost);
 
 /* Counts an execution in the caller's session as begun, or as not begun after all. */
 void sessions_begin_execution(struct sessions *sessions, struct session *session);
@@ -129,7 +134,9 @@ int sessions_end(struct sessions *sessions, const char *id, uint64_t *sandbox,
 bool sessions_record(struct sessions *sessions, const char *id, uint64_t sandbox,
                      struct session_record *record);
 
-/* Takes a session over from before. Fails with VIV_BUSY when there is one of that id. */
+/* Takes a session over from before. One of that id that was taken over already gives
+ * way if it was not used later, and not by a call here; its sandbox is then one without a
+ * session. Otherwise this fails with VIV_BUSY. */
 int sessions_adopt(struct sessions *sessions, const struct session_record *record,
                    uint64_t sandbox, struct viv_error *err);
 
@@ -146,6 +153,7 @@ size_t sessions_expire(struct sessions *sessions, viv_time now, uint64_t *sandbo
 struct session_line {
     char id[SESSION_ID_MAX + 1];
     int64_t created_wall_ms, used_wall_ms;
+    uint64_t sandbox; /* 0: none */
     viv_time age, idle;
     bool busy;
     uint64_t execution_count;

@@ -26,7 +26,7 @@ struct fake_entry {
 struct fake_executor {
     char directory[64], path[96];
     pthread_mutex_t lock;
-    enum viv_code refusal; /* of ACQUIRE; VIV_OK: none */
+    enum viv_code refusal; /* of ACQUIRE and ATTACH; VIV_OK: none */
     const char *status;
     bool silent; /* answers nothing */
     unsigned acquired, attached, ended, records;
@@ -86,6 +86,10 @@ static inline void fake_attach(struct fake_executor *fake, int connection,
     fake->attached++;
     if (!entry) {
         fake_reply(connection, VIV_NOT_FOUND, sandbox, (struct slice){"gone", 4}, -1);
+        return;
+    }
+    if (fake->refusal != VIV_OK) {
+        fake_reply(connection, fake->refusal, sandbox, (struct slice){"no", 2}, -1);
         return;
     }
     fake_sandbox_stop(&entry->sandbox);

@@ -109,6 +109,43 @@ static void sessions_are_there_again_after_a_new_start(void **state) {
     expect(fixture, "c", "print", true, "none", 1);
 }
 
+/* Starts vivarium-fcgi anew: what it knows is what the records say. */
+static void start_anew(struct fixture *fixture, unsigned records) {
+    struct adoption adoption = {.done = false};
+
+    wait_for_record(fixture, records);
+    app_clear(&fixture->app);
+    app_start(fixture);
+    adoption_tick(&adoption, &fixture->app, viv_now());
+}
+
+static void a_loss_is_told_once_whoever_takes_the_session_over(void **state) {
+    struct fixture *fixture = *state;
+
+    expect(fixture, "a", "print", true, "none", 1);
+    shutdown(fixture->fake.entries[0].sandbox.channel, SHUT_RDWR);
+    expect_error(fixture, "a", "refuse 1 0", 413, "resource_limit", false);
+    start_anew(fixture, 3);
+    expect(fixture, "a", "print", false, "all", 2);
+    start_anew(fixture, 5);
+    expect(fixture, "a", "print", false, "none", 3);
+}
+
+static void a_sandbox_that_cannot_be_had_for_now_is_kept(void **state) {
+    static const enum viv_code refusals[] = {VIV_SYSTEM, VIV_CAPACITY, VIV_UNAVAILABLE};
+    struct fixture *fixture = *state;
+
+    expect(fixture, "a", "print", true, "none", 1);
+    start_anew(fixture, 1);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        fixture->fake.refusal = refusals[i];
+        expect_error(fixture, "a", "print", 503, "system", true);
+    }
+    fixture->fake.refusal = VIV_OK;
+    assert_int_equal(fixture->fake.ended, 0);
+    expect(fixture, "a", "print", false, "none", 2);
+}
+
 static void assert_recorded(struct fixture *fixture, uint64_t execution_count) {
     struct session_record record;
 
@@ -174,6 +211,8 @@ int main(void) {
         with_fixture(a_refused_upload_changes_nothing),
         with_fixture(without_an_executor_there_is_no_session),
         with_fixture(sessions_are_there_again_after_a_new_start),
+        with_fixture(a_loss_is_told_once_whoever_takes_the_session_over),
+        with_fixture(a_sandbox_that_cannot_be_had_for_now_is_kept),
         with_fixture(a_session_is_found_again_from_its_first_call_on),
         with_fixture(the_number_of_a_call_is_recorded_before_its_code_runs),
         with_fixture(first_calls_at_once_make_one_session),

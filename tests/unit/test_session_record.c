@@ -9,7 +9,8 @@ static struct session_record example(void) {
     struct session_record record = {.created_wall_ms = 1705312200000,
                                     .created = 5 * VIV_SECOND,
                                     .used = 9 * VIV_SECOND,
-                                    .execution_count = 3};
+                                    .execution_count = 3,
+                                    .lost_all = true};
 
     snprintf(record.id, sizeof record.id, "%s", "gr\xc3\xbc\xc3\x9f dich");
     snprintf(record.client, sizeof record.client, "%s", "2001:db8::1");
@@ -29,8 +30,26 @@ static void a_record_comes_back_as_it_was(void **state) {
         assert_true(read.created_wall_ms == record.created_wall_ms);
         assert_true(read.created == record.created && read.used == record.used);
         assert_true(read.execution_count == record.execution_count);
+        assert_true(read.lost_all == record.lost_all);
+        record.lost_all = false;
         memset(record.id, 'x', SESSION_ID_MAX); /* the longest */
     }
+}
+
+static void a_record_of_the_first_version_is_read(void **state) {
+    struct session_record record = example(), read;
+    char bytes[SESSION_RECORD_MAX];
+    const size_t flag = 1 + 4 * 8;
+    size_t size = session_record_put(bytes, &record) - 1;
+
+    (void)state;
+    bytes[0] = 1;
+    memmove(bytes + flag, bytes + flag + 1, size - flag);
+    assert_int_equal(session_record_get((struct slice){bytes, size}, &read, NULL), 0);
+    assert_string_equal(read.id, record.id);
+    assert_string_equal(read.client, record.client);
+    assert_true(read.used == record.used && read.execution_count == 3);
+    assert_false(read.lost_all);
 }
 
 static void anything_else_is_refused(void **state) {
@@ -46,7 +65,10 @@ static void anything_else_is_refused(void **state) {
     bytes[size] = 'x';
     assert_fails(session_record_get((struct slice){bytes, size + 1}, &read, &err), &err,
                  VIV_BAD_GATEWAY, "malformed");
-    bytes[0] = 2;
+    bytes[1 + 4 * 8] = 2; /* neither lost nor not */
+    assert_fails(session_record_get((struct slice){bytes, size}, &read, &err), &err,
+                 VIV_BAD_GATEWAY, "malformed");
+    bytes[0] = 3;
     assert_fails(session_record_get((struct slice){bytes, size}, &read, &err), &err,
                  VIV_BAD_GATEWAY, "another kind");
 }
@@ -71,6 +93,7 @@ static void nonsense_in_it_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_comes_back_as_it_was),
+        cmocka_unit_test(a_record_of_the_first_version_is_read),
         cmocka_unit_test(anything_else_is_refused),
         cmocka_unit_test(nonsense_in_it_is_refused),
     };

@@ -30,7 +30,7 @@ static void a_session_lives_on_after_something_ran(void **state) {
     assert_int_equal(first->channel, -1);
     sessions_set_sandbox(sessions, first, 7, -1);
     sessions_begin_execution(sessions, first);
-    first->lost = SESSION_LOST_VARIABLES;
+    sessions_set_lost(sessions, first, SESSION_LOST_VARIABLES);
     assert_int_equal(sessions_leave(sessions, first), 0);
     struct session *second = enter(sessions, "a", NULL);
     assert_int_equal(second->execution_count, 1);
@@ -314,38 +314,6 @@ static void the_list_shows_what_ran_and_touches_nothing(void **state) {
     sessions_free(sessions);
 }
 
-static void a_session_is_taken_over_with_its_past(void **state) {
-    struct sessions *sessions = sessions_new(&roomy);
-    struct session_record record, adopted;
-    struct viv_error err;
-
-    (void)state;
-    struct session *session = enter(sessions, "a", NULL);
-    sessions_set_sandbox(sessions, session, 7, -1);
-    sessions_begin_execution(sessions, session);
-    sessions_describe(sessions, session, &record);
-    sessions_leave(sessions, session);
-    assert_fails(sessions_adopt(sessions, &record, 8, &err), &err, VIV_BUSY,
-                 "of that id");
-
-    struct sessions *later = sessions_new(&roomy);
-    assert_int_equal(sessions_adopt(later, &record, 7, NULL), 0);
-    assert_true(sessions_have_sandbox(later, 7));
-    assert_false(sessions_have_sandbox(later, 8));
-    assert_true(sessions_record(later, "a", 7, &adopted));
-    assert_false(sessions_record(later, "a", 8, &adopted));
-    assert_false(sessions_record(later, "b", 7, &adopted));
-    assert_true(adopted.created == record.created);
-    assert_true(adopted.created_wall_ms == record.created_wall_ms);
-    session = enter(later, "a", NULL);
-    assert_int_equal(session->execution_count, 1);
-    assert_int_equal(session->sandbox, 7);
-    assert_int_equal(session->channel, -1);
-    sessions_leave(later, session);
-    sessions_free(later);
-    sessions_free(sessions);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_lives_on_after_something_ran),
@@ -360,7 +328,6 @@ int main(void) {
         cmocka_unit_test(a_stop_sends_away_who_waits_and_who_comes),
         cmocka_unit_test(idle_sessions_expire_and_busy_ones_do_not),
         cmocka_unit_test(the_list_shows_what_ran_and_touches_nothing),
-        cmocka_unit_test(a_session_is_taken_over_with_its_past),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
