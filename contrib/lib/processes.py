@@ -19,6 +19,7 @@ import time
 
 FIRST_DELAY, LAST_DELAY = 0.1, 5.0  # seconds before a part that died is started again
 STEADY = 2.0  # seconds after which its end has nothing to do with its start
+MOST_ENDS = 8  # in a row; with the delays between them about a quarter of a minute
 
 # variables of the environment that are not settings of the services
 OWN_VARIABLES = ("VIVARIUM_BUILDDIR", "VIVARIUM_SRCDIR", "VIVARIUM_MUST_WORK",
@@ -169,8 +170,8 @@ class Part:
         self.quick_ends += 1
         log("warning", "part_ended", part=self.name, status=describe(status),
             again_in_ms=round(self.delay * 1000))
-        if os.waitstatus_to_exitcode(status) > 0:
-            self.give_listener_up()  # it could not start: who waits for it has waited enough
+        if os.waitstatus_to_exitcode(status) > 0 or self.quick_ends >= MOST_ENDS:
+            self.give_listener_up()  # it cannot start: who waits for it has waited enough
         self.pid = None
         self.start_at = now + self.delay
         self.delay = min(2 * self.delay, LAST_DELAY)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from support.client import fresh_id
-from support.processes import EXECUTOR, FCGI, WEB_SERVER, ZYGOTE
+from support.processes import EXECUTOR, FCGI, WEB_SERVER, ZYGOTE, find, stopped
 from support.program import program
 from support.server import running
 from support.together import eventually, in_background
@@ -150,6 +150,28 @@ def test_nobody_waits_for_a_vivarium_fcgi_that_cannot_start():
             assert (waiting.result().status, waiting.result().error_type) in (
                 (503, "system"), (502, "system"))
         answer = eventually(lambda: (now := session.exec("x")).status == 200 and now)
+        assert (answer.value, answer.lost) == (41, "none")
+
+
+def test_nobody_waits_for_a_vivarium_fcgi_that_dies_at_each_start():
+    with running(rate_limit=0) as server:
+        session = used(server)
+        died = set()
+        with stopped(find(server.part(ZYGOTE).parent)):  # it asks the launcher before it answers
+            server.kill_application()
+            waiting = in_background(lambda: session.exec("x"))
+
+            def struck():
+                for part in server.parts(FCGI):
+                    os.kill(part.pid, signal.SIGKILL)
+                    died.add(part.pid)
+                return waiting.done()
+
+            eventually(struck, within=120)
+            assert (waiting.result().status, waiting.result().error_type) in (
+                (503, "system"), (502, "system"))
+        assert len(died) > 2
+        answer = eventually(lambda: (now := session.exec("x")).status == 200 and now, within=60)
         assert (answer.value, answer.lost) == (41, "none")
 
 
