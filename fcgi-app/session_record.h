@@ -20,11 +20,11 @@
 struct session_record {
     char id[SESSION_ID_MAX + 1];
     char client[CLIENT_ADDRESS_SIZE]; /* who began it */
+    bool lost_all; /* variables and files were lost, and no answer has told it yet */
     int64_t created_wall_ms;
     viv_time created;
     viv_time used; /* the last call began or ended; while one runs, the record was made */
     uint64_t execution_count;
-    bool lost_all; /* variables and files were lost, and no answer has told it yet */
 };
 
 #define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
