@@ -63,11 +63,12 @@ def worn():
 
 def live(session, code, timeout_ms):
     """The life of one session: good calls, refused ones, and its fate in between."""
-    session.exec("x = 1", files={"in": b"x" * 5000})
-    session.post(b'{"code": ')
-    session.exec(code, timeout_ms=timeout_ms)
-    session.post({"code": 1})
-    session.exec("1")
+    answers = [session.exec("x = 1", files={"in": b"x" * 5000}),
+               session.post(b'{"code": '),
+               session.exec(code, timeout_ms=timeout_ms),
+               session.post({"code": 1}),
+               session.exec("1")]
+    assert [answer.status for answer in answers] == [200, 400, 200, 422, 200]
 
 
 def wear(instance, rounds):

@@ -76,9 +76,10 @@ def test_a_worker_killed_during_a_call(instance):
 
 
 def test_a_worker_killed_before_it_has_a_session(instance):
-    for worker in instance.tree():
-        if worker.nested() and worker.program() == ZYGOTE:
-            kill(worker)
+    workers = eventually(lambda: [each for each in instance.tree()
+                                  if each.nested() and each.program() == ZYGOTE])
+    for worker in workers:
+        kill(worker)
     time.sleep(0.5)
     answer = instance.client.exec("1", fresh_id())
     assert (answer.session["created"], answer.lost) == (True, "none")

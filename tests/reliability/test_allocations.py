@@ -79,6 +79,7 @@ def test_any_allocation_of_vivarium_fcgi(short):
         with without_memory(part):
             time.sleep(3)
         time.sleep(1)
+    assert {seen for client in clients for _, _, seen, _ in client.seen} > {"200"}
     for client in clients:
         assert set(client.losses()) <= {"all"}
         assert {seen for _, _, seen, _ in client.seen} <= {
