@@ -132,7 +132,10 @@ void exec_run_record(struct app *app, const char *id, uint64_t sandbox) {
 /* Sends the request and lets it run, in a sandbox that takes it. */
 static int begin_call(struct app *app, struct session *session, struct exec_run *run,
                       struct sandbox_call *call, struct viv_error *err) {
+    const int64_t end_ms = (int64_t)app->settings->interrupt_grace + SANDBOX_COLLECT_MS;
+
     for (int attempt = 1;; attempt++) {
+        bool taken_over = session->channel < 0 && session->sandbox != 0;
         if (check_wanted(app, session, err) || provide_sandbox(app, session, err) ||
             check_wanted(app, session, err))
             return -1;
@@ -140,7 +143,8 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
                                       .channel = session->channel,
                                       .sequence = ++session->sequence,
                                       .number = session->execution_count + 1,
-                                      .timeout_ms = run->request->timeout_ms};
+                                      .timeout_ms = run->request->timeout_ms,
+                                      .before_ms = taken_over ? end_ms : 0};
         run->created = session->execution_count == 0;
         sessions_begin_execution(app->sessions, session);
         /* Before the code can run: whoever takes the session over from here on must not

@@ -217,8 +217,8 @@ static int take_frame(struct receiving *state, const struct frame *frame,
 /* Interrupts the code, once, and waits no longer than its grace from then on. */
 static int interrupt(struct receiving *state, struct viv_error *err) {
     const struct sandbox_call *call = state->call;
-    viv_time latest =
-        viv_after_ms((int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS);
+    viv_time latest = viv_after_ms(
+        call->before_ms + (int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS);
 
     if (state->result->interrupted)
         return 0;
@@ -313,8 +313,8 @@ void sandbox_call_receive(struct sandbox_call *call, struct call_result *result,
                           struct viv_error *err) {
     struct receiving *state = viv_xcalloc(1, sizeof *state);
     viv_time begun = viv_now();
-    int64_t limit_ms =
-        call->timeout_ms + (int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS;
+    int64_t limit_ms = call->before_ms + call->timeout_ms +
+                       (int64_t)call->settings->interrupt_grace + SANDBOX_COLLECT_MS;
 
     *state = (struct receiving){
         .call = call,

@@ -16,7 +16,9 @@
  *     interrupt_grace          2 s    it was interrupted and has not ended
  *     SANDBOX_COLLECT_MS      10 s    a worker is made anew, files are collected and sent
  *
- * A call that is interrupted before its time has the last two from then on.
+ * A call that is interrupted before its time has the last two from then on. The first one
+ * after vivarium-fcgi was started anew has them once more, for a call of before that may
+ * have to end first.
  */
 #ifndef VIV_SANDBOX_CALL_H
 #define VIV_SANDBOX_CALL_H
@@ -47,6 +49,7 @@ struct sandbox_call {
     uint32_t sequence;                       /* of this call on this channel, from 1 */
     uint64_t number;                         /* of the execution in its session */
     uint32_t timeout_ms;                     /* of the code */
+    int64_t before_ms;                       /* until a call of before has ended */
     unsigned char nonce[SESSION_NONCE_SIZE]; /* set by sandbox_call_send() */
     /* Asked when `bell`, an eventfd(2) that does not block, was rung, and every
      * SANDBOX_ASK_MS; NULL: never. */

@@ -76,7 +76,7 @@ static int send_exec(const struct sending *sending, const struct exec_request *r
 
 int sandbox_call_send(struct sandbox_call *call, const struct exec_request *request,
                       struct viv_error *err) {
-    struct sending sending = {call, viv_after_ms(SANDBOX_SEND_MS)};
+    struct sending sending = {call, viv_after_ms(call->before_ms + SANDBOX_SEND_MS)};
 
     if (getrandom(call->nonce, sizeof call->nonce, 0) != (ssize_t)sizeof call->nonce)
         return viv_fail(err, VIV_SYSTEM, "getrandom: %m");

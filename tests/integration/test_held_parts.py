@@ -9,11 +9,14 @@ import pytest
 
 from support.client import fresh_id
 from support.processes import EXECUTOR, FCGI, ZYGOTE, find, stopped
+from support.program import program
 from support.server import running
 from support.together import at_once, eventually, in_background
 
 # a call waits for a sandbox for 10 s (fcgi-app/executor_client.h)
 SANDBOX_WAIT = 10
+# and for the sandbox to take its request for as long (fcgi-app/sandbox_call.h)
+SANDBOX_SEND = 10
 SLOW = 10  # a busy machine's part in it
 IDLE_TIMEOUT = 12
 
@@ -130,3 +133,24 @@ def test_a_session_that_is_used_does_not_expire_while_vivarium_fcgi_starts_anew(
     time.sleep(IDLE_TIMEOUT / 4)  # the first look for those that nobody uses
     answer = session.exec("x")
     assert (answer.value, answer.lost, answer.session["created"]) == (1, "none", False)
+
+
+def test_a_call_waits_as_long_as_one_of_before_may_take_to_end(start):
+    """It is larger than what the kernel keeps for the sandbox meanwhile."""
+    instance = start(rate_limit=0, pool_size=1, preload="none", checkpoint="off",
+                     interrupt_grace=f"{SANDBOX_SEND + 3}s")
+    session = instance.client.session(fresh_id())
+    folder = instance.worker_of(session).path / "cwd"
+    count = session.exec("open('f', 'w').write('f')").session["execution_count"]
+    call = in_background(lambda: session.exec(program("""
+        open('begun', 'w').close()
+        while True:
+            try: sum(range(10**6))
+            except BaseException: pass
+    """)))
+    eventually((folder / "begun").exists)
+    instance.kill_application()
+    assert call.result(60).status == 503
+    answer = session.exec("open('f').read()", files={"large": bytes(1 << 20)}, timeout=60)
+    assert (answer.value, answer.lost, answer.session["created"]) == ("f", "variables", False)
+    assert answer.session["execution_count"] == count + 2
