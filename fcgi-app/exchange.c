@@ -2,8 +2,6 @@
 #include "fcgi-app/exchange.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "common/log.h"
 

@@ -135,16 +135,17 @@ static int begin_call(struct app *app, struct session *session, struct exec_run 
     const int64_t end_ms = (int64_t)app->settings->interrupt_grace + SANDBOX_COLLECT_MS;
 
     for (int attempt = 1;; attempt++) {
-        bool taken_over = session->channel < 0 && session->sandbox != 0;
+        uint64_t adopted = session->channel < 0 ? session->sandbox : 0;
         if (check_wanted(app, session, err) || provide_sandbox(app, session, err) ||
             check_wanted(app, session, err))
             return -1;
-        *call = (struct sandbox_call){.settings = app->settings,
-                                      .channel = session->channel,
-                                      .sequence = ++session->sequence,
-                                      .number = session->execution_count + 1,
-                                      .timeout_ms = run->request->timeout_ms,
-                                      .before_ms = taken_over ? end_ms : 0};
+        *call =
+            (struct sandbox_call){.settings = app->settings,
+                                  .channel = session->channel,
+                                  .sequence = ++session->sequence,
+                                  .number = session->execution_count + 1,
+                                  .timeout_ms = run->request->timeout_ms,
+                                  .before_ms = session->sandbox == adopted ? end_ms : 0};
         run->created = session->execution_count == 0;
         sessions_begin_execution(app->sessions, session);
         /* Before the code can run: whoever takes the session over from here on must not

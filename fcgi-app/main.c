@@ -30,7 +30,8 @@
 #include "fcgi-app/server.h"
 
 #define TICK_MS          1000
-#define ADOPTING_TICK_MS 100   /* while calls are refused for it */
+#define ADOPTING_TICK_MS 100   /* while calls are refused for it, */
+#define ADOPTING_SOON_MS 10000 /* unless it will not come by itself */
 #define RECORD_MS        10000 /* between records of a call that runs, at most */
 #define EXPIRE_BATCH     16
 
@@ -94,10 +95,11 @@ static void record_running_calls(struct app *app, viv_time now, viv_time *next) 
 /* Returns the signal that asks for the end. */
 static int work_until_signal(struct app *app, struct adoption *adoption,
                              struct service_notify *manager, const sigset_t *signals) {
-    viv_time next_record = 0;
+    viv_time soon = viv_after_ms(ADOPTING_SOON_MS), next_record = 0;
 
     for (;;) {
-        int64_t tick_ms = app->adopting ? ADOPTING_TICK_MS : TICK_MS;
+        bool hurry = app->adopting && viv_now() < soon;
+        int64_t tick_ms = hurry ? ADOPTING_TICK_MS : TICK_MS;
         const struct timespec tick = {.tv_sec = tick_ms / 1000,
                                       .tv_nsec = tick_ms % 1000 * VIV_MS};
         int number = sigtimedwait(signals, NULL, &tick);

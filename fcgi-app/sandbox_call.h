@@ -17,8 +17,8 @@
  *     SANDBOX_COLLECT_MS      10 s    a worker is made anew, files are collected and sent
  *
  * A call that is interrupted before its time has the last two from then on. The first one
- * after vivarium-fcgi was started anew has them once more, for a call of before that may
- * have to end first.
+ * after vivarium-fcgi was started anew has them twice more, before it is taken and before
+ * its code runs: a call of before may have to end first.
  */
 #ifndef VIV_SANDBOX_CALL_H
 #define VIV_SANDBOX_CALL_H

@@ -5,11 +5,11 @@
 
 #include "common/utf8.h"
 
-#define RECORD_VERSION 2
-#define RECORD_FIXED   (1 + 4 * 8)
+/* The first byte. */
+#define RECORD_WHOLE    1
+#define RECORD_LOST_ALL 2
 
-/* Without lost_all: sessions are to be taken over from a vivarium-fcgi that wrote it. */
-#define RECORD_VERSION_1 1
+#define RECORD_FIXED (1 + 4 * 8)
 
 static size_t put_text(char *to, const char *text) {
     size_t size = strlen(text);
@@ -23,12 +23,11 @@ size_t session_record_put(char to[SESSION_RECORD_MAX],
                           const struct session_record *record) {
     size_t size = RECORD_FIXED;
 
-    to[0] = RECORD_VERSION;
+    to[0] = record->lost_all ? RECORD_LOST_ALL : RECORD_WHOLE;
     put_u64(to + 1, (uint64_t)record->created_wall_ms);
     put_u64(to + 9, (uint64_t)record->created);
     put_u64(to + 17, (uint64_t)record->used);
     put_u64(to + 25, record->execution_count);
-    to[size++] = record->lost_all;
     size += put_text(to + size, record->id);
     size += put_text(to + size, record->client);
     return size;
@@ -51,21 +50,15 @@ int session_record_get(struct slice from, struct session_record *record,
                        struct viv_error *err) {
     struct slice rest;
 
-    if (from.size <= RECORD_FIXED ||
-        (from.data[0] != RECORD_VERSION && from.data[0] != RECORD_VERSION_1))
+    if (from.size < RECORD_FIXED ||
+        (from.data[0] != RECORD_WHOLE && from.data[0] != RECORD_LOST_ALL))
         return viv_fail(err, VIV_BAD_GATEWAY, "a record of another kind");
     rest = (struct slice){from.data + RECORD_FIXED, from.size - RECORD_FIXED};
     record->created_wall_ms = (int64_t)get_u64(from.data + 1);
     record->created = (viv_time)get_u64(from.data + 9);
     record->used = (viv_time)get_u64(from.data + 17);
     record->execution_count = get_u64(from.data + 25);
-    record->lost_all = false;
-    if (from.data[0] != RECORD_VERSION_1) {
-        record->lost_all = rest.data[0] == 1;
-        if ((unsigned char)rest.data[0] > 1)
-            return viv_fail(err, VIV_BAD_GATEWAY, "a malformed record");
-        rest = (struct slice){rest.data + 1, rest.size - 1};
-    }
+    record->lost_all = from.data[0] == RECORD_LOST_ALL;
     if (!get_text(&rest, record->id, sizeof record->id) ||
         !get_text(&rest, record->client, sizeof record->client) || rest.size != 0 ||
         record->id[0] == '\0' || !utf8_valid(record->id, strlen(record->id)) ||

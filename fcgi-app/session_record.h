@@ -27,14 +27,13 @@ struct session_record {
     uint64_t execution_count;
 };
 
-#define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
+#define SESSION_RECORD_MAX (1 + 4 * 8 + 1 + SESSION_ID_MAX + 1 + CLIENT_ADDRESS_SIZE)
 
 /* Writes the record into `to` and returns its size. */
 size_t session_record_put(char to[SESSION_RECORD_MAX],
                           const struct session_record *record);
 
-/* Fails with VIV_BAD_GATEWAY for anything that session_record_put() does not write, in
- * this version or an earlier one. */
+/* Fails with VIV_BAD_GATEWAY for anything that session_record_put() does not write. */
 int session_record_get(struct slice from, struct session_record *record,
                        struct viv_error *err);
 

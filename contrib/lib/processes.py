@@ -170,7 +170,8 @@ class Part:
         self.quick_ends += 1
         log("warning", "part_ended", part=self.name, status=describe(status),
             again_in_ms=round(self.delay * 1000))
-        if os.waitstatus_to_exitcode(status) > 0 or self.quick_ends >= MOST_ENDS:
+        dies_at_start = self.quick_ends >= MOST_ENDS and now - self.started <= STEADY
+        if dies_at_start or os.waitstatus_to_exitcode(status) > 0:
             self.give_listener_up()  # it cannot start: who waits for it has waited enough
         self.pid = None
         self.start_at = now + self.delay

@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from support.client import exec_target, fresh_id
+from support.must import not_with_slots
 from support.processes import find
 from support.program import program
 from support.server import running
@@ -95,6 +96,7 @@ def fields(line):
 
 
 def test_the_loss_of_a_sandbox_names_its_session(logged):
+    not_with_slots("the supervisor is no parent of the worker")
     session = logged.client.session(fresh_id())
     session.exec("x = 1")
     supervisor = find(logged.worker_of(session).parent)

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from support.client import b64, exec_target, file_entries, fresh_id
-from support.must import only_a_quota_shows
+from support.must import not_with_slots, only_a_quota_shows
 from support.processes import FCGI, find, stopped
 from support.program import program
 from support.together import eventually, in_background
@@ -179,6 +179,7 @@ def test_files_of_ten_megabytes_ten_times_and_little_memory_for_them(server, ses
 
 def test_bodies_in_flight_are_bounded(start):
     """A body that its sandbox does not take holds its place; others find none, and are told."""
+    not_with_slots("the supervisor is no parent of the worker")
     instance = start(rate_limit=0, max_files=1, max_file_size="4M", max_code="64K",
                      max_stdin="64K", max_in_flight="8M")
     one, other = (instance.client.session(fresh_id()) for _ in range(2))
@@ -186,6 +187,7 @@ def test_bodies_in_flight_are_bounded(start):
     files = {"f": bytes(4 * MEGABYTE)}
     with stopped(find(instance.worker_of(one).parent)):
         call = in_background(lambda: one.value("6 * 7", files=files))
+        eventually(lambda: one.state() == "busy")  # its body has been taken
         refused = eventually(lambda: (now := other.exec("1", files=files)).status != 200 and now)
         assert (refused.status, refused.error_type) == (503, "capacity")
         assert int(refused.headers["Retry-After"]) >= 1

@@ -164,7 +164,7 @@ static const struct filter_kind {
     bool supervisor;
     bool in_pid_namespace; /* a supervisor */
     struct worker_filter_options options;
-    struct rule rules[13];
+    struct rule rules[14]; /* with an end */
 } kinds[] = {
     {"namespaces", .options = {.kill = KILL_IN_PID_NAMESPACE},
      .rules = {WORKER_RULES,
