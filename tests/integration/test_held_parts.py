@@ -128,7 +128,7 @@ def test_a_session_that_is_used_does_not_expire_while_vivarium_fcgi_starts_anew(
     call = in_background(lambda: session.exec("import time; time.sleep(60)", timeout_ms=60000))
     time.sleep(IDLE_TIMEOUT * 5 / 4)
     instance.kill_application()
-    assert call.result(60).status == 503
+    assert call.result(60).status in (502, 503)
     instance.wait_until_healthy()
     time.sleep(IDLE_TIMEOUT / 4)  # the first look for those that nobody uses
     answer = session.exec("x")
@@ -150,7 +150,7 @@ def test_a_call_waits_as_long_as_one_of_before_may_take_to_end(start):
     """)))
     eventually((folder / "begun").exists)
     instance.kill_application()
-    assert call.result(60).status == 503
+    assert call.result(60).status in (502, 503)
     answer = session.exec("open('f').read()", files={"large": bytes(1 << 20)}, timeout=60)
     assert (answer.value, answer.lost, answer.session["created"]) == ("f", "variables", False)
     assert answer.session["execution_count"] == count + 2

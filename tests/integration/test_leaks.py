@@ -56,8 +56,8 @@ FATES = {
 @pytest.fixture(scope="module")
 def worn():
     """An instance that forgets sessions at once, when it has been through everything once."""
-    with running(rate_limit=0, pool_size=POOL, session_idle_timeout="1s", interrupt_grace="200ms",
-                 max_sessions=64) as instance:
+    with running(rate_limit=0, pool_size=POOL, session_idle_timeout="1s",
+                 interrupt_grace="200ms") as instance:
         yield instance
 
 
