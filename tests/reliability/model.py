@@ -64,7 +64,9 @@ class State:
     """One thing that a session may be.
 
     `count`: its calls. `ended`: the number of the last one whose end its variables show.
-    `past`: the variables at the end of each call that there may be a checkpoint of.
+    `past`: the variables at the end of each call that there may be a checkpoint of. `untold`: the
+    loss that a call without an answer began with, `lost` and `restored_to`, which the next answer
+    tells; the rest is what came of that call.
     """
 
     count: int = 0
@@ -72,6 +74,7 @@ class State:
     variables: dict = dataclasses.field(default_factory=dict)
     files: dict = dataclasses.field(default_factory=dict)
     past: dict = dataclasses.field(default_factory=dict)
+    untold: tuple = None
 
     def changed(self, **what):
         """Another state, which differs in what is named."""
@@ -141,7 +144,21 @@ def after_death(counted, step, session):
 
 
 def after_answer(state, step, told):
-    """The states that may come after an answer."""
+    """The states that may come after an answer, which also tells what was untold before."""
+    known, session = state.changed(untold=None), told.session
+    meant = [session]  # if it is untold, it tells of a later loss
+    if state.untold == ("all", None) and not session["created"]:
+        meant = [{**session, "lost": lost} for lost in ("none", "variables", "all")
+                 if session["lost"] == "all"]
+    elif state.untold == (session["lost"], session.get("restored_to")):
+        meant.append({**session, "lost": "none"})
+        meant[-1].pop("restored_to", None)
+    return [after for each in meant
+            for after in after_losses(known, step, dataclasses.replace(told, session=each))]
+
+
+def after_losses(state, step, told):
+    """The same, where the answer tells what was lost of this state."""
     found = []
     for counted in begun(state, told.session):
         if told.loses() and told.error in (*KILLED, "timeout"):
@@ -168,12 +185,15 @@ def after_silence(state, step):
     """
     counted = state.counted(state.count + 1)
     found = [state, counted, *counted.interrupted(step), State(state.count)]
-    for empty in (State(counted.count), State(1)):
+    for empty in (State(counted.count), State(counted.count, untold=("all", None)), State(1)):
         found += [*empty.interrupted(step), *empty.died(step)]
     for number in (0, *state.past):
         found += [left.gone_back(number) for left in (state, *counted.died(step))]
-        found += counted.gone_back(number).interrupted(step)  # it was lost before it ran
-    return found
+        lost = "none" if number and number == state.ended else "variables"
+        before = counted.gone_back(number)  # it was lost before it ran
+        found += before.interrupted(step)
+        found += before.changed(untold=(lost, number or None)).interrupted(step)
+    return found + [each.changed(untold=None) for each in found if each.untold]
 
 
 class Model:
