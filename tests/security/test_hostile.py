@@ -51,7 +51,7 @@ def test_it_fails_inside(server, session, surroundings, attempt):
     path = session.value("import os; kept = 41; open('kept', 'w').write('kept')\n"
                          "os.path.abspath('kept')")
     surroundings.watch()
-    answer = session.exec(attempt.code, timeout_ms=400 if attempt.endless else 8000)
+    answer = session.exec(attempt.code, timeout_ms=400 if attempt.endless else 20000)
     attempt.judge(answer, server.tier.isolation)
     after = session.exec(f"[globals().get('kept'), open({path!r}).read()]")
     if "all" in (answer.lost, after.lost):  # then, or after it was told what went wrong
