@@ -10,6 +10,9 @@
 #include "fcgi-app/exec_route.h"
 #include "fcgi-app/session_route.h"
 
+/* Why there is nothing but /health while app->adopting. */
+static const char adopting_reason[] = "the sessions of before are not known yet";
+
 /* A path is `before`, or `before`, the id of a session, and `after`. */
 struct route {
     const char *before, *after; /* after: NULL where there is no id */
@@ -128,8 +131,8 @@ static void health_route(struct app *app, struct exchange *exchange, struct slic
     health_get(&app->health, &report.state);
     if (app->adopting && report.state.healthy) {
         report.state.healthy = false;
-        snprintf(report.state.executor.reason, sizeof report.state.executor.reason,
-                 "the sessions of before are not known yet");
+        snprintf(report.state.executor.reason, sizeof report.state.executor.reason, "%s",
+                 adopting_reason);
     }
     exchange->outcome = report.state.healthy ? "healthy" : "unhealthy";
     exchange_answer(exchange, report.state.healthy ? 200 : 503, write_health, &report);
@@ -197,7 +200,7 @@ static void dispatch(struct app *app, struct exchange *exchange) {
         return;
     }
     if (app->adopting && route->handle != health_route) {
-        viv_fail(&err, VIV_UNAVAILABLE, "the sessions of before are not known yet");
+        viv_fail(&err, VIV_UNAVAILABLE, "%s", adopting_reason);
         error_reply(exchange, &err, NULL);
         return;
     }
